@@ -1,0 +1,135 @@
+package slipway
+
+import "time"
+
+// TaskKind is the type of a task as people see it.
+type TaskKind string
+
+const (
+	InstallTask   TaskKind = "install"
+	UpgradeTask   TaskKind = "upgrade"
+	ConfigureTask TaskKind = "configure"
+	DeleteTask    TaskKind = "delete"
+	StopTask      TaskKind = "stop-components"
+	StartTask     TaskKind = "start-components"
+	VersionTask   TaskKind = "change-version"
+)
+
+var taskTitles = map[TaskKind]string{
+	InstallTask: "Install", UpgradeTask: "Upgrade", ConfigureTask: "Configure", DeleteTask: "Delete",
+	StopTask: "Stop components", StartTask: "Start components", VersionTask: "Change the version",
+}
+
+// Title is the task's type in words: "Stop components".
+func (k TaskKind) Title() string { return taskTitles[k] }
+
+// TaskState moves in one direction; package task alone moves it.
+//
+//	queued ─claim─▶ running ─▶ succeeded | failed | cancelled
+//	   └──────── cancel ──────────────────────────▶ cancelled
+//
+// A running task whose replica dies stays running and is claimed again under a new epoch.
+type TaskState string
+
+const (
+	Queued    TaskState = "queued"
+	Running   TaskState = "running"
+	Succeeded TaskState = "succeeded"
+	Failed    TaskState = "failed"
+	Cancelled TaskState = "cancelled"
+)
+
+// TaskMoves are the legal moves of a task.
+var TaskMoves = map[TaskState][]TaskState{
+	Queued:  {Running, Cancelled, Failed},
+	Running: {Running, Succeeded, Failed, Cancelled},
+}
+
+// Over reports whether the state is final.
+func (s TaskState) Over() bool { return s == Succeeded || s == Failed || s == Cancelled }
+
+// Task is the work of a change, or of an action's call, as people see it.
+type Task struct {
+	ID            int64
+	Kind          TaskKind
+	Title         string // "upgrade guestbook to 1.1.0"
+	ApplicationID int64
+	Application   string // shop/production/guestbook
+	ChangeID      int64
+	ChangeNumber  int64
+	RootID        int64    // itself for a root task
+	ParentStepID  int64    // the hook step whose action started this task; 0: none
+	ParentKind    TaskKind // the type of the task that started it: "Started by"
+	Args          []byte   // JSON: what a child task was asked for
+	State         TaskState
+	Epoch         int64  // counts the claims; fences off a worker that lost the task
+	Holder        string // the replica that runs it
+	CancelledBy   string // who asked for its end; empty: nobody
+	RequestedBy   string
+	Error         string
+	Hint          string
+	Result        []byte // JSON
+	CreatedAt     time.Time
+	StartedAt     time.Time
+	EndedAt       time.Time
+}
+
+// Root reports whether nobody's action started the task.
+func (t Task) Root() bool { return t.RootID == t.ID }
+
+// StepState is the state of a step; there is no queued: a step exists from its start.
+type StepState string
+
+const (
+	StepRunning   StepState = "running"
+	StepSucceeded StepState = "succeeded"
+	StepFailed    StepState = "failed"
+	StepCancelled StepState = "cancelled"
+)
+
+// Step is one visible part of a task.
+type Step struct {
+	ID        int64
+	TaskID    int64
+	Seq       int    // 1, 2, … in the order of their starts
+	Key       string // what the plan calls it: check, hook.upgrade.pre, apply, ready
+	Name      string // "Run the upgrade pre-hook"
+	State     StepState
+	Error     string
+	Output    string // the end of a failed command's output, redacted
+	OutputCut bool   // the start of the output was dropped
+	Notes     []string
+	Runs      []ActionRun
+	StartedAt time.Time
+	EndedAt   time.Time
+}
+
+// The names of the steps of hooks, as the reference has them. Setup has no core step.
+const (
+	StepSetupPre    = "Run the setup pre-hook"
+	StepSetupPost   = "Run the setup post-hook"
+	StepUpgradePre  = "Run the upgrade pre-hook"
+	StepUpgradeCore = "Run the upgrade hook"
+	StepUpgradePost = "Run the upgrade post-hook"
+)
+
+// Limits of a step's output.
+const (
+	MaxOutputLines = 200
+	MaxOutputBytes = 64 << 10
+)
+
+// ActionRun is one run of an action inside a hook step: a flow run of Prefect.
+type ActionRun struct {
+	ID        int64
+	StepID    int64
+	Action    string
+	Key       string // idempotency key: task/hook/mode/action/attempt
+	FlowRunID string
+	Host      string // where its process runs
+	PID       int
+	PIDStart  int64  // the process's start in clock ticks since boot, which tells it from a later one with its PID
+	State     string // "", then pending, running, and Prefect's final state in lower case
+	StartedAt time.Time
+	EndedAt   time.Time
+}
