@@ -60,31 +60,36 @@ type Validation struct {
 
 // Plan says what a deploy of a spec would do. Asking for it writes nothing.
 type Plan struct {
-	Application string        `json:"application" example:"shop/production/guestbook"`
-	Name        string        `json:"name" example:"guestbook"`
-	Kind        string        `json:"kind" enum:"none,install,upgrade,configure" doc:"none: the spec is what is wanted already."`
-	Revision    int64         `json:"revision" doc:"The revision that is wanted now, and the one to expect; 0: there is none."`
-	Next        int64         `json:"next" doc:"The revision that a deploy would make."`
-	Diff        []DiffLine    `json:"diff" nullable:"false"`
-	Hooks       []PlannedHook `json:"hooks" nullable:"false" doc:"The hooks that will run, in order."`
-	Restarts    []string      `json:"restarts" nullable:"false" doc:"The components whose pods are replaced."`
-	Stops       []string      `json:"stops" nullable:"false" doc:"The components that are stopped meanwhile, as far as can be told beforehand."`
-	Warnings    []string      `json:"warnings,omitempty" nullable:"false"`
+	Application   string        `json:"application" example:"shop/production/guestbook"`
+	Name          string        `json:"name" example:"guestbook"`
+	Kind          string        `json:"kind" enum:"install,upgrade,configure"`
+	Revision      int64         `json:"revision" doc:"The revision that is wanted now, and the one to expect; 0: there is none."`
+	NewRevision   int64         `json:"new_revision" doc:"The revision that a deploy would make; the same as revision when nothing changes."`
+	FromVersion   string        `json:"from_version,omitempty" doc:"The application's version now."`
+	Version       string        `json:"version" doc:"The application's version afterwards."`
+	Diff          []DiffLine    `json:"diff" nullable:"false"`
+	Hooks         []PlannedHook `json:"hooks" nullable:"false" doc:"The hooks that will run, in order."`
+	Restarts      []string      `json:"restarts" nullable:"false" doc:"The components whose pods are replaced."`
+	RestartsKnown bool          `json:"restarts_known" doc:"Whether restarts could be told beforehand."`
+	RestartsWhy   string        `json:"restarts_why,omitempty" doc:"Why they could not."`
+	Stops         []string      `json:"stops" nullable:"false" doc:"The components that the driver says it stops meanwhile."`
+	Summary       string        `json:"summary,omitempty" doc:"What runs, restarts and stops, in one line."`
+	Warnings      []string      `json:"warnings,omitempty" nullable:"false"`
 }
 
-// DiffLine is one field that changes. Old or New is empty when there is none.
+// DiffLine is one field that changes. Old or New is absent when there is none.
 type DiffLine struct {
-	Path string `json:"path" example:"components.web.env.LOG_LEVEL"`
-	Old  string `json:"old,omitempty"`
-	New  string `json:"new,omitempty"`
+	Path string  `json:"path" example:"components.web.env.LOG_LEVEL"`
+	Old  *string `json:"old,omitempty"`
+	New  *string `json:"new,omitempty"`
 }
 
 // PlannedHook is one mode of a hook that will run, with its actions.
 type PlannedHook struct {
-	Hook    string   `json:"hook" enum:"setup,upgrade"`
-	Mode    string   `json:"mode" enum:"pre,core,post"`
-	Step    string   `json:"step" example:"Run the upgrade pre-hook"`
-	Actions []string `json:"actions" nullable:"false"`
+	Hook         string   `json:"hook" enum:"setup,upgrade"`
+	Mode         string   `json:"mode" enum:"pre,core,post"`
+	Actions      []string `json:"actions" nullable:"false"`
+	Irreversible bool     `json:"irreversible,omitempty" doc:"One of the actions cannot be undone."`
 }
 
 // Deploy asks for a spec to be made true.
@@ -102,13 +107,14 @@ type Deletion struct {
 
 // Accepted is the answer to a change: it is recorded, and its task will carry it out.
 type Accepted struct {
-	ApplicationID int64  `json:"application_id"`
-	Application   string `json:"application" example:"shop/production/guestbook"`
-	Change        int64  `json:"change,omitempty" doc:"The change's number; absent for a stop or a start."`
-	Kind          string `json:"kind"`
-	Revision      int64  `json:"revision,omitempty"`
-	Task          *Task  `json:"task,omitempty" doc:"Absent when nothing was to be done."`
-	Repeated      bool   `json:"repeated,omitempty" doc:"The answer to an earlier request with the same idempotency key."`
+	ApplicationID int64    `json:"application_id"`
+	Application   string   `json:"application" example:"shop/production/guestbook"`
+	Change        int64    `json:"change,omitempty" doc:"The change's number; absent for a stop or a start."`
+	Kind          string   `json:"kind" doc:"The change's kind, or the task's when there is no change."`
+	Revision      int64    `json:"revision,omitempty"`
+	Task          Task     `json:"task"`
+	Warnings      []string `json:"warnings,omitempty" nullable:"false"`
+	Repeated      bool     `json:"repeated,omitempty" doc:"The answer to an earlier request with the same idempotency key."`
 }
 
 // ComponentNames picks components of an application.

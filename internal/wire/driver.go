@@ -19,13 +19,13 @@ type Driver struct {
 	Warnings          []string           `json:"warnings,omitempty" nullable:"false" doc:"What the check at load found questionable."`
 	LoadedBy          string             `json:"loaded_by"`
 	LoadedAt          time.Time          `json:"loaded_at"`
+	Known             bool               `json:"known,omitempty" doc:"In the answer to a load: this very bundle was there already."`
 }
 
 // DriverChart says where a driver's chart is.
 type DriverChart struct {
 	Location string `json:"location" doc:"A path inside the bundle, oci://… or https://…"`
 	InBundle bool   `json:"in_bundle"`
-	Name     string `json:"name,omitempty" doc:"The chart's own name, when it is known."`
 	Version  string `json:"version,omitempty"`
 	Digest   string `json:"digest,omitempty"`
 }

@@ -21,9 +21,10 @@ type NewUser struct {
 
 // UserChange changes what it names and leaves the rest.
 type UserChange struct {
-	Role     *string `json:"role,omitempty" enum:"read-only,read-write,administrator"`
-	Active   *bool   `json:"active,omitempty"`
-	Password *string `json:"password,omitempty" minLength:"1" maxLength:"1000" writeOnly:"true"`
+	Role            *string `json:"role,omitempty" enum:"read-only,read-write,administrator"`
+	Active          *bool   `json:"active,omitempty"`
+	Password        *string `json:"password,omitempty" minLength:"1" maxLength:"1000" writeOnly:"true"`
+	CurrentPassword string  `json:"current_password,omitempty" maxLength:"1000" writeOnly:"true" doc:"Needed to change one's own password."`
 }
 
 // Token is what is recorded of an API token. Its value is not.
@@ -42,13 +43,14 @@ type Token struct {
 	RevokedAt   *time.Time `json:"revoked_at,omitempty" doc:"Absent: still valid."`
 }
 
-// NewToken asks for a token of the caller's own.
+// NewToken asks for a token of the caller, or, by an administrator, of another user.
 type NewToken struct {
-	Name        string     `json:"name" minLength:"1" maxLength:"64"`
-	Role        string     `json:"role,omitempty" enum:"read-only,read-write,administrator" doc:"At most the caller's own, which it is when absent."`
-	Project     string     `json:"project,omitempty" maxLength:"40"`
-	Environment string     `json:"environment,omitempty" maxLength:"40" doc:"Needs a project."`
-	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent: does not expire."`
+	User        string `json:"user,omitempty" maxLength:"64" doc:"Absent: the caller."`
+	Name        string `json:"name" minLength:"1" maxLength:"64"`
+	Role        string `json:"role,omitempty" enum:"read-only,read-write,administrator" doc:"At most the user's own, which it is when absent."`
+	Project     string `json:"project,omitempty" maxLength:"40"`
+	Environment string `json:"environment,omitempty" maxLength:"40" doc:"Needs a project."`
+	ExpiresIn   int64  `json:"expires_in,omitempty" minimum:"60" doc:"Seconds; absent: does not expire."`
 }
 
 // TokenValue is a new token. Value is shown this once.

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"slipway.dev/slipway/internal/wire"
+)
+
+// MaxWait is the longest that the server holds a question back for an answer.
+const MaxWait = 25 * time.Second
+
+// TaskFilter picks tasks; empty fields pick all.
+type TaskFilter struct {
+	Application int64
+	State       string
+	Open        bool // not ended yet
+	Root        bool // not started by an action
+}
+
+// Tasks lists tasks, newest first.
+func (c *Client) Tasks(ctx context.Context, f TaskFilter, p Page) ([]wire.Task, string, error) {
+	q := query("state", f.State, "open", flag(f.Open), "root", flag(f.Root))
+	if f.Application != 0 {
+		q.Set("application", id(f.Application))
+	}
+	return list[wire.Task](ctx, c, "/tasks", nil, p.in(q))
+}
+
+// Task reads one task with its steps.
+func (c *Client) Task(ctx context.Context, task int64) (wire.Task, error) {
+	return get[wire.Task](ctx, c, "/tasks/{task}", id(task))
+}
+
+// WaitTask reads one task as soon as it is another than the one whose version is seen, or
+// after wait.
+func (c *Client) WaitTask(ctx context.Context, task int64, seen string, wait time.Duration) (wire.Task, error) {
+	var out wire.Task
+	q := waiting(wait)
+	if seen != "" {
+		q.Set("seen", seen)
+	}
+	err := c.do(ctx, request{method: http.MethodGet, path: "/tasks/{task}", args: []string{id(task)}, query: q, timeout: wait + waitTimeout}, &out)
+	return out, err
+}
+
+func waiting(wait time.Duration) url.Values {
+	return url.Values{"wait": {strconv.Itoa(int(min(wait, MaxWait) / time.Second))}}
+}
+
+// CancelTask asks for a task's end.
+func (c *Client) CancelTask(ctx context.Context, task int64) (wire.Task, error) {
+	return ask[wire.Task](ctx, c, nil, "/tasks/{task}/cancel", id(task))
+}
+
+// StepOutput reads what is stored of a step's output.
+func (c *Client) StepOutput(ctx context.Context, task, step int64) (wire.Output, error) {
+	return get[wire.Output](ctx, c, "/tasks/{task}/steps/{step}/output", id(task), id(step))
+}
+
+// AddNote adds a line to a running step; only the user of actions may.
+func (c *Client) AddNote(ctx context.Context, task, step int64, in wire.NewNote, key string) error {
+	_, err := post[struct{}](ctx, c, key, in, "/tasks/{task}/steps/{step}/notes", id(task), id(step))
+	return err
+}
+
+// CallAction asks for a primitive in the name of a running action.
+func (c *Client) CallAction(ctx context.Context, in wire.NewActionCall, key string) (wire.ActionCall, error) {
+	return post[wire.ActionCall](ctx, c, key, in, "/action-calls")
+}
+
+// ActionCall reads a call, as soon as it has ended or after wait.
+func (c *Client) ActionCall(ctx context.Context, call int64, wait time.Duration) (wire.ActionCall, error) {
+	var out wire.ActionCall
+	err := c.do(ctx, request{method: http.MethodGet, path: "/action-calls/{call}", args: []string{id(call)}, query: waiting(wait), timeout: wait + waitTimeout}, &out)
+	return out, err
+}
