@@ -1,0 +1,128 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// Config is every setting of a server. Each field is one key of the file, one variable
+// and one flag; the tag doc is its reference text. A test keeps the three complete.
+type Config struct {
+	DataDir        string     `key:"data_dir" doc:"Where the server keeps what is its own: the SQLite database, the key of secrets, Prefect's data. Private to its user, and locked against a second server."`
+	Database       DSN        `key:"database" doc:"Empty: SQLite in data_dir. Or postgres://user:password@host/database, which several servers may share."`
+	DatabaseFile   string     `key:"database_file" doc:"A file that holds the database's address, so that its password stands neither here nor in the list of processes."`
+	Role           Role       `key:"role" default:"all" doc:"What this process does: api answers requests, worker does the work, all does both. api and worker need PostgreSQL."`
+	Listen         string     `key:"listen" default:"127.0.0.1:8080" doc:"Address and port to listen on. Any address but loopback needs tls or behind_proxy."`
+	URL            string     `key:"url" env:"SLIPWAY_PUBLIC_URL" doc:"The address that people and programs reach this installation by. Empty: made from listen."`
+	TLS            TLS        `key:"tls"`
+	BehindProxy    bool       `key:"behind_proxy" default:"false" doc:"A proxy in front of this server ends TLS. Cookies are then marked Secure."`
+	TrustedProxies []string   `key:"trusted_proxies" doc:"Addresses or networks of proxies whose X-Forwarded-For is believed: 10.0.0.0/8. Without them the peer's own address counts."`
+	Log            Log        `key:"log"`
+	Secrets        Secrets    `key:"secrets"`
+	Kubernetes     Kubernetes `key:"kubernetes"`
+	Prefect        Prefect    `key:"prefect"`
+	Python         Python     `key:"python"`
+	Actions        Actions    `key:"actions"`
+	Limits         Limits     `key:"limits"`
+	ShutdownGrace  Duration   `key:"shutdown_grace" default:"30s" doc:"How long a server that is asked to stop lets running requests and steps end before it cuts them off; what is cut off goes on at the next start."`
+
+	// Warnings are remarks that stop nothing, such as a variable that looks like ours but
+	// is not.
+	Warnings []string `key:"-"`
+}
+
+// TLS is the server's own certificate.
+type TLS struct {
+	CertFile string `key:"cert_file" doc:"Certificate chain, PEM."`
+	KeyFile  string `key:"key_file" doc:"Its private key, PEM."`
+}
+
+// Log says how the server writes its log.
+type Log struct {
+	Level  string `key:"level" default:"info" one:"debug info warn error" doc:"The least important line to write: debug, info, warn or error."`
+	Format string `key:"format" default:"text" one:"text json" doc:"text for people, json for machines."`
+}
+
+// Secrets says where the key is that secrets are sealed with.
+type Secrets struct {
+	KeyFile string `key:"key_file" doc:"The keyset that secrets are sealed with. Empty: secret.key in data_dir, made at the first start. SLIPWAY_SECRET_KEY, when set, holds the keyset itself and wins."`
+}
+
+// Kubernetes names the cluster.
+type Kubernetes struct {
+	Kubeconfig string `key:"kubeconfig" doc:"Empty: the service account when inside a cluster, else KUBECONFIG and ~/.kube/config."`
+	Context    string `key:"context" doc:"The kubeconfig's context; empty: its current one."`
+}
+
+// Prefect names the engine that runs actions.
+type Prefect struct {
+	APIURL   string `key:"api_url" doc:"An external Prefect server: http://prefect:4200/api. Empty: the server starts one of its own on loopback."`
+	AuthFile string `key:"auth_file" doc:"A file with user:password for an external Prefect server."`
+	UIURL    string `key:"ui_url" doc:"Where people open Prefect's pages; only for links."`
+}
+
+// Python says which interpreter runs actions.
+type Python struct {
+	Venv        string `key:"venv" doc:"The virtual environment of actions. Empty: python in data_dir, made by slipway python install."`
+	Interpreter string `key:"interpreter" default:"python3" doc:"The Python that slipway python install makes the environment with."`
+}
+
+// Actions bounds what actions may take.
+type Actions struct {
+	MaxRunning   int64    `key:"max_running" default:"20" min:"1" max:"1000" doc:"How many actions run at once in this process; more wait."`
+	PrefectRetry Duration `key:"prefect_retry" default:"10m" min:"1s" max:"24h" doc:"How long a hook that is due waits for a Prefect server that does not answer."`
+	StopGrace    Duration `key:"stop_grace" default:"30s" min:"1s" max:"1h" doc:"How long a cancelled action may take to end before it is killed."`
+	ImageWait    Duration `key:"image_wait" default:"5m" min:"1s" max:"24h" doc:"How long a Job of an action may wait for an image that cannot be pulled before it counts as failed."`
+}
+
+// Limits bounds what the server takes in.
+type Limits struct {
+	DriverBundle Bytes `key:"driver_bundle_bytes" default:"10MiB" min:"1KiB" max:"100MiB" doc:"The largest packed driver."`
+	Request      Bytes `key:"request_bytes" default:"1MiB" min:"16KiB" max:"64MiB" doc:"The largest body of any other request."`
+}
+
+// Role is what a process does.
+type Role string
+
+const (
+	RoleAll    Role = "all"
+	RoleAPI    Role = "api"
+	RoleWorker Role = "worker"
+)
+
+// ServesAPI reports whether a process of this role answers requests.
+func (r Role) ServesAPI() bool { return r != RoleWorker }
+
+// Works reports whether a process of this role reconciles.
+func (r Role) Works() bool { return r != RoleAPI }
+
+// SQLite reports whether the database is the built-in one.
+func (c Config) SQLite() bool { return c.Database == "" }
+
+// SecretKeyFile is where the keyset of secrets is.
+func (c Config) SecretKeyFile() string {
+	if c.Secrets.KeyFile != "" {
+		return c.Secrets.KeyFile
+	}
+	return filepath.Join(c.DataDir, "secret.key")
+}
+
+// SetupSecretFile is where the one-time secret of the first start is.
+func (c Config) SetupSecretFile() string { return filepath.Join(c.DataDir, "setup-secret") }
+
+// PythonVenv is the virtual environment that actions run in.
+func (c Config) PythonVenv() string {
+	if c.Python.Venv != "" {
+		return c.Python.Venv
+	}
+	return filepath.Join(c.DataDir, "python")
+}
+
+// SecureCookies reports whether people reach the server by TLS only.
+func (c Config) SecureCookies() bool { return c.TLS.CertFile != "" || c.BehindProxy }
+
+// Duration is a length of time written as people do: 30s, 10m, 1h30m.
+type Duration time.Duration
+
+// Bytes is a size written as a number, or with a unit: 10MiB.
+type Bytes int64
