@@ -73,9 +73,16 @@ def document() -> dict[str, Any]:
         "schema_version": 1,
         "task": {"id": 41, "kind": "upgrade", "hook": "upgrade", "mode": "core", "change": 3},
         "deployment": {"id": 7, "name": "guestbook"},
-        "instance": {"namespace": "demo-dev", "release": "guestbook"},
+        "instance": {"namespace": "demo-dev", "helm_release": "guestbook"},
         "app": {"version": "1.1.0", "previous_version": "1.0.0", "driver": {"name": "guestbook", "version": "1.0.0"}},
-        "components": {"web": {"env": {"LOG_LEVEL": {"value": "debug"}, "URL": {"secret_ref": "guestbook-db"}}}},
+        "components": {
+            "web": {
+                "env": {
+                    "LOG_LEVEL": {"value": "debug"},
+                    "URL": {"secret_ref": {"name": "guestbook-slipway", "key": "db"}},
+                }
+            }
+        },
         "a_field_of_tomorrow": True,
     }
 

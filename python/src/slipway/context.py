@@ -37,16 +37,26 @@ class Task(_Part):
     mode: str = ""
     """``pre``, ``core`` or ``post``."""
     action: str = ""
-    step: int = 0
+    step_id: int = 0
     attempt: int = 1
     change: int = 0
     """The change's number, counted per application."""
 
 
+class Capabilities(_Part):
+    """What charts commonly ask of a cluster; None where the installation says nothing."""
+
+    storage_class: str | None = None
+    ingress_class: str | None = None
+    fqdn_suffix: str | None = None
+
+
 class Cluster(_Part):
     """The cluster that the application runs on."""
 
+    id: str = ""
     name: str = ""
+    capabilities: Capabilities = Capabilities()
 
 
 class Environment(_Part):
@@ -63,15 +73,19 @@ class Deployment(_Part):
 
     id: int
     name: str
-    phase: str = "running"
+    display_name: str = ""
+    desired_phase: str = "running"
 
 
 class Instance(_Part):
-    """Where the application runs."""
+    """One configuration of the application, and where it runs."""
 
+    id: int = 0
+    """The number of the revision."""
     namespace: str
-    release: str
-    """The name of the Helm release."""
+    helm_release: str
+    config: dict[str, Any] = Field(default_factory=dict)
+    """The environment's settings, then the parameters that are no secrets."""
 
 
 class Driver(_Part):
@@ -86,8 +100,9 @@ class Driver(_Part):
 class Chart(_Part):
     """The chart that the driver installs."""
 
-    location: str = ""
+    ref: str = ""
     version: str = ""
+    digest: str | None = None
 
 
 class App(_Part):
@@ -101,17 +116,25 @@ class App(_Part):
     chart: Chart = Chart()
 
 
+class SecretRef(_Part):
+    """Where a secret's value stands: a key of a Kubernetes Secret in the namespace."""
+
+    name: str
+    key: str
+
+
 class EnvValue(_Part):
-    """An environment variable that the team set: a value, or the name of a secret."""
+    """An environment variable that the team set: a text, or a secret."""
 
     value: str | None = None
-    secret_ref: str | None = None
+    secret_ref: SecretRef | None = None
 
 
 class Component(_Part):
     """A component as the new configuration has it."""
 
     selector: dict[str, str] = Field(default_factory=dict)
+    kinds: list[str] = Field(default_factory=list)
     container: str | None = None
     image_override: str | None = None
     """The text of the override, with its template; see ``get_component_images``."""
