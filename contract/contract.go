@@ -1,0 +1,25 @@
+// Package contract embeds what Slipway promises to outsiders: the schemas of the files
+// that people write, the API's description, the cluster's resource. It holds no code
+// beyond the embedding, and imports nothing of ours, so that every part may read it.
+package contract
+
+import _ "embed"
+
+// The JSON Schemas (2020-12) of what people and programs write and read. Package spec is
+// stricter than they are; a test checks that it takes and refuses the same examples.
+var (
+	// ApplicationSchema describes application.toml, after TOML is read.
+	//
+	//go:embed application.schema.json
+	ApplicationSchema []byte
+
+	// DriverSchema describes driver.slipway.yml.
+	//
+	//go:embed driver.schema.json
+	DriverSchema []byte
+
+	// ContextSchema describes the GlobalContext that actions and templates get.
+	//
+	//go:embed context.schema.json
+	ContextSchema []byte
+)

@@ -1,0 +1,3 @@
+package redact
+
+func shapes(s string) string { return s }
