@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// Failure is an error with the code that the author of an action may act on, one of
+// slipway.Code….
+type Failure struct {
+	Code string
+	Err  *slipway.Error
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// fail returns a Failure whose message is built like fmt.Sprintf's.
+func fail(code string, kind slipway.Kind, format string, args ...any) *Failure {
+	return &Failure{Code: code, Err: slipway.Errorf(kind, format, args...)}
+}
+
+func (f *Failure) hint(format string, args ...any) *Failure {
+	f.Err = f.Err.WithHint(format, args...)
+	return f
+}
+
+// CodeOf returns the code of the first Failure in err's chain, and slipway.CodeInternal
+// for any other error.
+func CodeOf(err error) string {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return slipway.CodeInternal
+}
+
+// ErrNewer says that a later change has reached the cluster, and that it was left alone.
+type ErrNewer struct{ Number int64 }
+
+func (e *ErrNewer) Error() string {
+	return fmt.Sprintf("change %d is already on the cluster", e.Number)
+}
+
+// explain sorts an error of the API server into a kind that its reader can act on. It
+// leaves our own errors and the end of a context as they are.
+func explain(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	var ours *slipway.Error
+	if errors.As(err, &ours) {
+		return err
+	}
+	doing := fmt.Sprintf(format, args...)
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	e := &slipway.Error{Kind: slipway.Internal, Msg: doing + ": " + plain(err), Err: err}
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		e.Kind = slipway.Forbidden
+		e.Hint = "give Slipway's service account the rights of deploy/chart, or check its kubeconfig"
+	case apierrors.IsNotFound(err):
+		e.Kind = slipway.NotFound
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		e.Kind = slipway.Conflict
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), meta.IsNoMatchError(err):
+		e.Kind = slipway.Invalid
+	case apierrors.IsRequestEntityTooLargeError(err):
+		e.Kind = slipway.TooLarge
+	case apierrors.ReasonForError(err) == "" || passing(err):
+		e.Kind = slipway.Unavailable
+		e.Msg = doing + ": the Kubernetes API does not answer"
+		e.Hint = "check that the cluster is up and that Slipway's kubeconfig points to it"
+	}
+	return e
+}
+
+// passing reports whether a repeat of the same request may well succeed.
+func passing(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// plain is the message of an API error without the name of the Go type around it.
+func plain(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Message != "" {
+		return status.Status().Message
+	}
+	return err.Error()
+}
