@@ -1,1 +1,21 @@
-// Package internal is the map of Slipway in prose. It holds no code.
+// Package internal is the map of Slipway in prose; map_test.go is the same map as a test.
+//
+// Work flows through the folders in one direction:
+//
+//	someone asks            api, cli, dashboard
+//	accepted, or refused    change      wanted state, audit and wake-up, in one transaction
+//	kept until done         task        durable wake-ups; tasks and steps that people see
+//	wanted against seen     reconcile   snapshot → Plan (pure) → act → record → again
+//	the world               outside     Kubernetes, Helm, Prefect: one folder each
+//	what people read        view        one question of a page, one query
+//
+// Beside the flow stand slipway (the nouns and their legal moves), spec (the files that
+// people write), store (SQL, a file per noun, on two databases), auth, secret, redact and
+// config, wire and client (the API as types, and its client), and server, where the parts
+// meet.
+//
+// Five rules make the flow safe, and the map holds them. An SDK is imported in one folder.
+// A client of the world cannot see the store, so it never writes state. The API and the
+// pages cannot see the reconcilers or the world, so no page waits for a cloud. Each state
+// column is moved by one package. And what decides is apart from what acts.
+package internal

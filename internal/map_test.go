@@ -1,0 +1,121 @@
+package internal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "slipway.dev/slipway/"
+
+// allowed is the map of the tree: each folder, and what it may import of ours.
+// It is ordered as work flows. To add a folder, add a line and say in the
+// commit message why no existing folder was its home.
+var allowed = []struct{ folder, imports string }{
+	{"cmd/slipway", "internal/cli internal/server internal/config"},
+	{"contract", ""},
+	{"python", ""},
+	{"internal", ""},
+	{"internal/slipway", ""},
+	{"internal/wire", ""},
+	{"internal/redact", ""},
+	{"internal/config", "internal/slipway"},
+	{"internal/secret", "internal/slipway"},
+	{"internal/spec", "internal/slipway contract"},
+	{"internal/store", "internal/slipway"},
+	{"internal/store/sqlite", "internal/slipway internal/store"},
+	{"internal/store/postgres", "internal/slipway internal/store"},
+	{"internal/store/postgres/postgrestest", ""},
+	{"internal/store/storetest", "internal/slipway internal/store"},
+	{"internal/task", "internal/slipway internal/store"},
+	{"internal/auth", "internal/slipway internal/store"},
+	{"internal/change", "internal/slipway internal/store internal/task internal/spec internal/secret"},
+	{"internal/outside/kube", "internal/slipway contract"},
+	{"internal/outside/helm", "internal/slipway internal/outside/kube"},
+	{"internal/outside/prefect", "internal/slipway"},
+	{"internal/reconcile", ""},
+	{"internal/reconcile/application", "internal/slipway internal/store internal/task internal/spec internal/secret internal/redact internal/outside/kube internal/outside/helm internal/outside/prefect"},
+	{"internal/view", "internal/slipway internal/store"},
+	{"internal/api", "internal/slipway internal/wire contract internal/auth internal/change internal/view"},
+	{"internal/dashboard", "internal/slipway internal/auth internal/change internal/view"},
+	{"internal/client", "internal/wire"},
+	{"internal/server", "internal/slipway internal/api internal/dashboard internal/auth internal/secret internal/config internal/change internal/view internal/task internal/spec internal/redact internal/store internal/store/sqlite internal/store/postgres internal/reconcile/application internal/outside/kube internal/outside/helm internal/outside/prefect python"},
+	{"internal/cli", "internal/client internal/wire internal/config internal/spec internal/slipway internal/server"},
+	{"test/e2e", "internal/client internal/wire internal/slipway internal/store/postgres/postgrestest internal/spec internal/outside/prefect python"},
+	{"test/load", "internal/client internal/wire internal/slipway internal/spec internal/outside/prefect python"},
+}
+
+// only says where a package from outside this module may be imported, by prefix. An SDK
+// stays in one folder, so that changing it, or faking what it reaches, touches one folder.
+var only = []struct{ prefix, folders string }{
+	{"k8s.io/", "internal/outside/kube internal/outside/helm"},
+	{"sigs.k8s.io/controller-runtime", "internal/outside/kube internal/outside/helm"},
+	{"helm.sh/", "internal/outside/helm"},
+	{"oras.land/", "internal/outside/helm"},
+	{"modernc.org/sqlite", "internal/store/sqlite"},
+	{"github.com/jackc/pgx/", "internal/store/postgres"},
+	{"github.com/riverqueue/river", "internal/task internal/store/sqlite internal/store/postgres"},
+	{"github.com/uptrace/bun", "internal/store internal/store/sqlite internal/store/postgres"},
+	{"github.com/danielgtaylor/huma/", "internal/api"},
+	{"github.com/a-h/templ", "internal/dashboard"},
+	{"github.com/spf13/cobra", "internal/cli"},
+	{"github.com/tink-crypto/", "internal/secret"},
+	{"github.com/nikolalohinski/gonja", "internal/spec"},
+	{"os/exec", "internal/outside/prefect internal/store/postgres/postgrestest internal/cli test/e2e test/load"},
+}
+
+// TestImports stands in the pure world: it reads the import lists that `go list` prints.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	may := map[string][]string{}
+	for _, a := range allowed {
+		may[a.folder] = strings.Fields(a.imports)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags=e2e,cluster,browser,load", "-json=ImportPath,Imports,Doc,GoFiles", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath, Doc  string
+			Imports, GoFiles []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		folder := strings.TrimPrefix(p.ImportPath, module)
+		seen[folder] = true
+		if p.Doc == "" && len(p.GoFiles) > 0 {
+			t.Errorf("%s: no package doc", folder)
+		}
+		ok, known := may[folder]
+		if !known {
+			t.Errorf("%s: not on the map", folder)
+		}
+		for _, imp := range p.Imports {
+			to, ours := strings.CutPrefix(imp, module)
+			if ours && !slices.Contains(ok, to) {
+				t.Errorf("%s imports %s; it may import only %v", folder, to, ok)
+			}
+			for _, o := range only {
+				if strings.HasPrefix(imp, o.prefix) && !slices.Contains(strings.Fields(o.folders), folder) {
+					t.Errorf("%s imports %s; only %s may", folder, imp, o.folders)
+				}
+			}
+		}
+	}
+	for _, a := range allowed {
+		if !seen[a.folder] {
+			t.Errorf("%s: on the map, but there is no such folder", a.folder)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The fast loop: format, vet, lint, unit tests, Python checks. Warm, under two minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/lib.sh
+
+say "format"
+unformatted=$(git ls-files '*.go' | grep -v '_templ\.go$' | xargs gofmt -l)
+[[ -z $unformatted ]] || die "not formatted (run gofmt -w): $unformatted"
+
+say "vet"
+go vet ./...
+go vet -tags "$real_tags" ./...
+
+say "lint"
+"$(lint_tool)" run
+
+say "unit tests"
+go test ./...
+
+say "python"
+python_tools
+(cd python && "$PYTOOLS/ruff" check . && "$PYTOOLS/ruff" format --check . && "$PYTOOLS/mypy" && "$PYTOOLS/python" -m pytest)
+(cd examples/drivers && "$PYTOOLS/ruff" check --config ../../python/pyproject.toml --ignore D,ANN,INP .)
+say "all good"
