@@ -1,0 +1,22 @@
+//go:build unix
+
+package prefect
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+const (
+	sigTerm = syscall.SIGTERM
+	sigKill = syscall.SIGKILL
+)
+
+// inOwnSession makes cmd the leader of its own session and process group: signals meant for
+// Slipway (Ctrl-C in a terminal) do not reach it, and it can be ended with its children.
+func inOwnSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+func signalGroup(leader int, s syscall.Signal) { _ = syscall.Kill(-leader, s) }
+
+// lockFile takes an exclusive lock that ends with the open file, so with the process.
+func lockFile(fd uintptr) error { return syscall.Flock(int(fd), syscall.LOCK_EX) }
