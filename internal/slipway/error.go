@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Kind sorts an Error by what its reader can do about it. The API turns it into an HTTP
@@ -30,6 +31,8 @@ type Error struct {
 	Hint   string // what to do next; may be empty
 	Fields []FieldError
 	Err    error // the cause: logged, never shown
+
+	RetryAfter time.Duration // of Throttled: how long to wait; 0: not said
 }
 
 // FieldError names one fault of an input, and where it stands. Line and Column count from
