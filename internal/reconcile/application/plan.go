@@ -1,0 +1,153 @@
+package application
+
+import (
+	"slices"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// Act names how a phase is carried out. Each has one function in this package.
+type Act string
+
+const (
+	ActCheck  Act = "check"  // everything that can be known before anything changes
+	ActHook   Act = "hook"   // the actions of one mode
+	ActApply  Act = "apply"  // the chart, through Helm
+	ActReady  Act = "ready"  // wait for the workloads
+	ActStop   Act = "stop"   // components, and wait until no pod is left
+	ActStart  Act = "start"  // components, and wait until they are ready
+	ActRemove Act = "remove" // the release and everything that we made beside it
+	ActPurge  Act = "purge"  // the rows of what is gone
+)
+
+// Phase is one step of a task before it has run.
+type Phase struct {
+	Key  string // the step's key, unique within its task
+	Name string // the step's name, as people read it
+	Act  Act
+	Hook slipway.Hook // for ActHook
+	Mode slipway.Mode
+}
+
+// Next is what Plan says: carry out a phase, or end the task.
+type Next struct {
+	Do  *Phase
+	End slipway.TaskState // set when Do is nil
+	Why string            // the error of a task that failed
+}
+
+// Plan says what to do next for one task. It calls nobody: the same snapshot always gives
+// the same answer.
+//
+// The phases of a task stand in a fixed order, and the next one is the first that has not
+// succeeded. A step that is still running was left by a process that died, or is ours: its
+// phase comes again, and finds what it had begun. A step that failed ends the task, so the
+// phases after it never start.
+func Plan(s Snapshot) Next {
+	for _, st := range s.Steps {
+		switch st.State {
+		case slipway.StepFailed:
+			return Next{End: slipway.Failed, Why: st.Error}
+		case slipway.StepCancelled:
+			return Next{End: slipway.Cancelled}
+		}
+	}
+	if s.Cancel {
+		return Next{End: slipway.Cancelled}
+	}
+	for _, p := range Phases(s) {
+		if st, ok := s.step(p.Key); ok && st.State == slipway.StepSucceeded {
+			continue
+		}
+		return Next{Do: &p}
+	}
+	return Next{End: slipway.Succeeded}
+}
+
+// Phases lists what a task goes through, in order. The page shows those that have no step
+// yet in grey.
+func Phases(s Snapshot) []Phase {
+	check := Phase{Key: "check", Name: "Check the change", Act: ActCheck}
+	apply := Phase{Key: "apply", Name: "Apply the configuration", Act: ActApply}
+	ready := Phase{Key: "ready", Name: "Wait until it is ready", Act: ActReady}
+	switch s.Task.Kind {
+	case slipway.InstallTask:
+		apply.Name = "Install the chart"
+		return concat(
+			one(check),
+			s.hook(slipway.Setup, slipway.Pre, slipway.StepSetupPre),
+			one(apply, ready),
+			s.hook(slipway.Setup, slipway.Post, slipway.StepSetupPost),
+		)
+	case slipway.UpgradeTask:
+		return concat(
+			one(check),
+			s.hook(slipway.Upgrade, slipway.Pre, slipway.StepUpgradePre),
+			// The core always runs. Without an action of the driver it is the change of
+			// version itself, and the hook's phase carries that out.
+			one(Phase{
+				Key: "hook.upgrade.core", Name: slipway.StepUpgradeCore,
+				Act: ActHook, Hook: slipway.Upgrade, Mode: slipway.Core,
+			}),
+			s.restOfUpgrade(apply, ready),
+			s.hook(slipway.Upgrade, slipway.Post, slipway.StepUpgradePost),
+		)
+	case slipway.ConfigureTask:
+		return one(check, apply, ready)
+	case slipway.VersionTask:
+		apply.Name = "Apply the new version"
+		return one(apply, ready)
+	case slipway.StopTask:
+		return one(Phase{Key: "stop", Name: "Stop the components", Act: ActStop})
+	case slipway.StartTask:
+		return one(Phase{Key: "start", Name: "Start the components", Act: ActStart})
+	case slipway.DeleteTask:
+		return one(
+			Phase{Key: "remove", Name: "Remove the release", Act: ActRemove},
+			Phase{Key: "purge", Name: "Close the record", Act: ActPurge},
+		)
+	}
+	return nil
+}
+
+// restOfUpgrade is what the core left to do. A core action changes the version by a task
+// of its own, which applies the whole new configuration; when there was nothing to change
+// in the version, such as for a new driver alone, nobody has applied it yet.
+//
+// Once such a step was opened it stays in the list, or a restart after it had applied
+// would lose the wait that follows.
+func (s Snapshot) restOfUpgrade(apply, ready Phase) []Phase {
+	_, begun := s.step(apply.Key)
+	core, ok := s.step("hook.upgrade.core")
+	if begun || !ok || core.State != slipway.StepSucceeded || !s.applied() {
+		return one(apply, ready)
+	}
+	return nil
+}
+
+// hook is the phase of a mode that has actions, and nothing for one that has none.
+func (s Snapshot) hook(h slipway.Hook, m slipway.Mode, name string) []Phase {
+	if len(s.Driver.Spec.ActionsOf(h, m)) == 0 {
+		return nil
+	}
+	return one(Phase{Key: "hook." + string(h) + "." + string(m), Name: name, Act: ActHook, Hook: h, Mode: m})
+}
+
+func one(p ...Phase) []Phase { return p }
+
+func concat(p ...[]Phase) []Phase { return slices.Concat(p...) }
+
+// Turn says whether a root task may begin: the changes of one application run in order,
+// one at a time, unless the task's change asked to overtake. open are the application's
+// root tasks that are not over, in any order.
+func Turn(task slipway.Task, overtake bool, open []slipway.Task) (ahead slipway.Task, mayBegin bool) {
+	if overtake || !task.Root() {
+		return slipway.Task{}, true
+	}
+	for _, o := range open {
+		if o.ID < task.ID && o.Root() && !o.State.Over() && (ahead.ID == 0 || o.ID < ahead.ID) {
+			ahead = o
+		}
+	}
+	return ahead, ahead.ID == 0
+}

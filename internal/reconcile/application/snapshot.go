@@ -1,0 +1,32 @@
+package application
+
+import (
+	"slices"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// Snapshot is what Plan may look at: the rows of one task, read in one transaction.
+type Snapshot struct {
+	Task        slipway.Task
+	Application slipway.Application
+	Change      slipway.Change    // zero for a task that no change started
+	Wanted      slipway.Revision  // the revision to reach: the change's, or the applied one
+	From        *slipway.Revision // what was applied before an upgrade; nil for an install
+	Driver      slipway.Driver    // of Wanted
+	Steps       []slipway.Step    // in the order of their starts
+	Cancel      bool              // somebody asked for the end
+}
+
+// step returns the newest step of a key, and whether there is one.
+func (s Snapshot) step(key string) (slipway.Step, bool) {
+	for _, st := range slices.Backward(s.Steps) {
+		if st.Key == key {
+			return st, true
+		}
+	}
+	return slipway.Step{}, false
+}
+
+// applied reports whether the cluster has this change's revision or a later one.
+func (s Snapshot) applied() bool { return s.Application.Applied >= s.Wanted.Number }
