@@ -36,17 +36,17 @@ type ApplicationPage struct {
 // Component is a component as the driver declares it, the team sets it and the record has
 // it.
 type Component struct {
-	Name        string
-	Declared    bool // false: a stop is recorded for it, but the driver knows it no more
-	Selector    map[string]string
-	Container   string
-	Scalable    bool
-	Config      slipway.ComponentConfig
-	Image       string // the override with the version filled in; empty: as the chart says
-	Stopped     bool
-	StoppedBy   *TaskRow // the root task in which it was stopped
-	StoppedAt   time.Time
-	BeingOpened bool // a task that starts it again runs or waits
+	Name      string
+	Declared  bool // false: a stop is recorded for it, but the driver knows it no more
+	Selector  map[string]string
+	Container string
+	Scalable  bool
+	Config    slipway.ComponentConfig
+	Image     string // the override with the version filled in; empty: as the chart says
+	Stopped   bool
+	StoppedBy *TaskRow // the root task in which it was stopped
+	StoppedAt time.Time
+	Starting  bool // a task that starts it again runs or waits
 }
 
 // Service is an endpoint that the application offers.

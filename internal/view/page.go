@@ -1,20 +1,10 @@
 package view
 
-// DefaultLimit is how many rows a list gives when nobody says how many; MaxLimit is the
-// most it gives at once.
-const (
-	DefaultLimit = 50
-	MaxLimit     = 200
-)
+import "slipway.dev/slipway/internal/store"
 
-// Page asks for a part of a list. The zero Page is the first DefaultLimit rows.
-type Page struct {
-	Limit int
-	After string // the Next of the List before; empty: from the start
-}
+// Page asks for a part of a list: at most Limit rows (0: 50, never more than 500), going on
+// After the Next of the list before.
+type Page = store.Page
 
-// List is a part of a list and where to go on.
-type List[T any] struct {
-	Rows []T
-	Next string // the After of the next page; empty: this was the last
-}
+// List is a part of a list. Its Next is the After of the next part, empty on the last one.
+type List[T any] = store.List[T]
