@@ -52,6 +52,28 @@ func suggestName(s string) string {
 	return out
 }
 
+// MaxUserName is the longest name of a user, in characters.
+const MaxUserName = 64
+
+var userNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]*$`)
+
+// CheckUserName returns nil when name may name a person. E-mail addresses may; the names
+// of built-in users may not, in any mix of cases.
+func CheckUserName(name string) error {
+	switch {
+	case name == "":
+		return Errorf(Invalid, "a user needs a name")
+	case len(name) > MaxUserName:
+		return Errorf(Invalid, "the name of a user has %d characters; at most %d are allowed", len(name), MaxUserName)
+	case ReservedUser(name):
+		return Errorf(Conflict, "the name %s belongs to a built-in user", name).WithHint("take another name")
+	case !userNamePattern.MatchString(name):
+		return Errorf(Invalid, "%q cannot name a user", name).
+			WithHint("use letters, digits and . _ @ + -, starting with a letter or a digit")
+	}
+	return nil
+}
+
 // EnvironmentRef writes an environment as people do: shop/production.
 func EnvironmentRef(project, environment string) string {
 	return fmt.Sprintf("%s/%s", project, environment)
