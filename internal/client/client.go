@@ -16,6 +16,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"slipway.dev/slipway/internal/wire"
 )
 
 // Options says whom to speak to.
@@ -76,7 +78,7 @@ func NewKey() string { return rand.Text() }
 // All collects every page of a listing; list is called with each cursor in turn.
 func All[T any](ctx context.Context, list func(ctx context.Context, p Page) ([]T, string, error)) ([]T, error) {
 	var all []T
-	for p := (Page{}); ; {
+	for p := (Page{Limit: wire.MaxLimit}); ; {
 		items, next, err := list(ctx, p)
 		if err != nil {
 			return nil, err

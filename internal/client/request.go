@@ -25,6 +25,7 @@ type request struct {
 	query   url.Values
 	body    any    // sent as JSON, unless it is a []byte
 	key     string // the idempotency key; makes a repeat harmless
+	step    int64  // the hook step of an action's call
 	timeout time.Duration
 }
 
@@ -109,6 +110,9 @@ func (c *Client) open(ctx context.Context, r request) (*http.Response, error) {
 	}
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.step != 0 {
+		req.Header.Set("X-Slipway-Step", id(r.step))
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

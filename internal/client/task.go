@@ -67,9 +67,11 @@ func (c *Client) AddNote(ctx context.Context, task, step int64, in wire.NewNote,
 	return err
 }
 
-// CallAction asks for a primitive in the name of a running action.
-func (c *Client) CallAction(ctx context.Context, in wire.NewActionCall, key string) (wire.ActionCall, error) {
-	return post[wire.ActionCall](ctx, c, key, in, "/action-calls")
+// CallAction asks for a primitive in the name of the action that runs in step.
+func (c *Client) CallAction(ctx context.Context, step int64, in wire.NewActionCall, key string) (wire.ActionCall, error) {
+	var out wire.ActionCall
+	err := c.do(ctx, request{method: http.MethodPost, path: "/action-calls", body: in, key: key, step: step}, &out)
+	return out, err
 }
 
 // ActionCall reads a call, as soon as it has ended or after wait.

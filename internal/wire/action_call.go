@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// NewActionCall asks for a primitive in the name of a running action. The Idempotency-Key
-// header is required: the same key is the same call.
+// NewActionCall asks for a primitive in the name of a running action. The header
+// X-Slipway-Step names the hook step in which the action runs, and the header
+// Idempotency-Key the call: <flow run>/<run count>/<call number>.
 type NewActionCall struct {
-	Step      int64           `json:"step" minimum:"1" doc:"The hook step in which the action runs."`
-	FlowRunID string          `json:"flow_run_id,omitempty" maxLength:"64"`
-	Primitive string          `json:"primitive" enum:"stop_components,start_components,upgrade_deployment_version,get_component_images,execute_commands"`
-	Args      json.RawMessage `json:"args,omitempty" doc:"The primitive's arguments, an object."`
+	Primitive string         `json:"primitive" enum:"stop_components,start_components,upgrade_deployment_version,get_component_images,execute_commands"`
+	Arguments map[string]any `json:"arguments,omitempty" doc:"The primitive's arguments by name."`
 }
 
 // ActionCall is one call of a primitive.

@@ -8,6 +8,6 @@ type List[T any] struct {
 
 // DefaultLimit and MaxLimit bound the items of one page.
 const (
-	DefaultLimit = 100
+	DefaultLimit = 50
 	MaxLimit     = 500
 )

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"slipway.dev/slipway/internal/client"
+	"slipway.dev/slipway/internal/config"
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// The exit codes. They are a promise: scripts branch on them. The root's help has the
+// same table.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitForbidden   = 3
+	exitNotFound    = 4
+	exitConflict    = 5
+	exitUnavailable = 6
+	exitInterrupted = 130
+)
+
+var exitOfKind = map[string]int{
+	string(slipway.Invalid): exitUsage, string(slipway.TooLarge): exitUsage,
+	string(slipway.Unauthenticated): exitForbidden, string(slipway.Forbidden): exitForbidden,
+	string(slipway.NotFound): exitNotFound, string(slipway.Conflict): exitConflict,
+	string(slipway.Throttled): exitUnavailable, string(slipway.Unavailable): exitUnavailable,
+	string(slipway.Internal): exitFailed,
+}
+
+// failure is an error of the command line itself.
+type failure struct {
+	code int
+	msg  string
+	note string // the hint
+}
+
+func (f *failure) Error() string { return f.msg }
+
+func (f *failure) hint(format string, args ...any) *failure {
+	f.note = fmt.Sprintf(format, args...)
+	return f
+}
+
+// usagef says that the command line is wrong.
+func usagef(format string, args ...any) *failure {
+	return &failure{code: exitUsage, msg: fmt.Sprintf(format, args...)}
+}
+
+// quiet ends the command with a code, everything having been said.
+type quiet int
+
+func (q quiet) Error() string { return fmt.Sprintf("exit %d", int(q)) }
+
+// exit tells err on the standard error and returns the code that fits.
+func (s *session) exit(ctx context.Context, err error) int {
+	var (
+		q           quiet
+		f           *failure
+		refused     *client.Error
+		unreachable *client.Unreachable
+		badURL      *client.BadURL
+		settings    *config.Error
+		fault       *slipway.Error
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &q):
+		return int(q)
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(s.Stderr, "slipway: interrupted")
+		return exitInterrupted
+	case errors.As(err, &f):
+		s.tell(f.msg, nil, f.note)
+		return f.code
+	case errors.As(err, &refused):
+		s.tellRefusal(refused)
+		return exitOfKind[refused.Kind]
+	case errors.As(err, &unreachable):
+		s.tell(unreachable.Error(), nil, "is the server running? another one is named by --server, SLIPWAY_URL or slipway context use")
+		return exitUnavailable
+	case errors.As(err, &badURL):
+		s.tell(badURL.Error(), nil, "")
+		return exitUsage
+	case errors.As(err, &settings):
+		s.tell("the configuration is wrong", faultLines(settings), "")
+		return exitUsage
+	case errors.As(err, &fault):
+		s.tell(fault.Msg, fieldLines(fault.Fields), fault.Hint)
+		return exitOfKind[string(fault.Kind)]
+	}
+	s.tell(err.Error(), nil, "")
+	return exitFailed
+}
+
+// tell writes what went wrong, each fault on a line of its own, and the remedy.
+func (s *session) tell(msg string, lines []string, hint string) {
+	fmt.Fprintf(s.Stderr, "%s %s\n", s.red(s.Stderr, "slipway:"), msg)
+	for _, l := range lines {
+		fmt.Fprintln(s.Stderr, "  "+l)
+	}
+	if hint != "" {
+		fmt.Fprintln(s.Stderr, "hint: "+hint)
+	}
+}
+
+func (s *session) tellRefusal(e *client.Error) {
+	hint := e.Hint
+	if e.Kind == string(slipway.Unauthenticated) && hint == "" {
+		hint = "log in with  slipway login"
+	}
+	var lines []string
+	for _, f := range e.Fields {
+		lines = append(lines, slipway.FieldError{File: f.File, Path: f.Path, Line: f.Line, Column: f.Column, Msg: f.Message, Hint: f.Hint}.String())
+	}
+	s.tell(e.Detail, lines, hint)
+	if e.Kind == string(slipway.Internal) && e.RequestID != "" {
+		fmt.Fprintln(s.Stderr, "the server's log has the cause under request "+e.RequestID)
+	}
+}
+
+func fieldLines(fields []slipway.FieldError) []string {
+	lines := make([]string, len(fields))
+	for i, f := range fields {
+		lines[i] = f.String()
+	}
+	return lines
+}
+
+func faultLines(e *config.Error) []string {
+	lines := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		lines[i] = f.String()
+	}
+	return lines
+}
+
+// say writes a line for people beside the result.
+func (s *session) say(format string, args ...any) { writeLine(s.Stderr, format, args...) }
+
+// print writes a line of the result.
+func (s *session) print(format string, args ...any) { writeLine(s.Stdout, format, args...) }
+
+func writeLine(w io.Writer, format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }

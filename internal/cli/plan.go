@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"slipway.dev/slipway/internal/wire"
+)
+
+func (s *session) planCommand() *cobra.Command {
+	var env string
+	c := &cobra.Command{
+		Use: "plan FILE", Short: "Show what a deploy would do", Args: args(1, 1),
+		Long:    "Show what a deploy of an application's file would change, which hooks it would\nrun, and what it would restart or stop. Nothing is written.",
+		Example: "  slipway plan guestbook.toml -e shop/dev",
+		RunE: func(c *cobra.Command, a []string) error {
+			in, _, err := s.readSpec(a[0])
+			if err != nil {
+				return err
+			}
+			project, environment, err := s.environment(env)
+			if err != nil {
+				return err
+			}
+			cl, err := s.connect()
+			if err != nil {
+				return err
+			}
+			p, err := cl.Plan(c.Context(), project, environment, in)
+			if err != nil {
+				return err
+			}
+			for _, w := range p.Warnings {
+				s.say("%s %s", s.yellow(s.Stderr, "warning:"), w)
+			}
+			return s.show(p, func() { printPlan(s.Stdout, p) })
+		},
+	}
+	s.addEnvironment(c, &env)
+	return c
+}
+
+// printPlan writes a plan as people read it: which revision, what changes, what runs.
+func printPlan(w io.Writer, p wire.Plan) {
+	switch {
+	case p.Revision == 0:
+		fmt.Fprintf(w, "%s  new, revision %d\n", p.Name, p.NewRevision)
+	case len(p.Diff) == 0 && p.NewRevision == p.Revision:
+		fmt.Fprintf(w, "%s  revision %d, nothing changes\n", p.Name, p.Revision)
+	default:
+		fmt.Fprintf(w, "%s  revision %d → %d\n", p.Name, p.Revision, p.NewRevision)
+	}
+	path, old := 0, 0
+	for _, d := range p.Diff {
+		path = max(path, utf8.RuneCountInString(d.Path))
+		if d.Old != nil {
+			old = max(old, utf8.RuneCountInString(value(d.Old)))
+		}
+	}
+	for _, d := range p.Diff {
+		switch {
+		case d.Old == nil:
+			fmt.Fprintf(w, "  %s   + %s\n", pad(d.Path, path), value(d.New))
+		case d.New == nil:
+			fmt.Fprintf(w, "  %s   - %s\n", pad(d.Path, path), value(d.Old))
+		default:
+			fmt.Fprintf(w, "  %s   %s → %s\n", pad(d.Path, path), pad(value(d.Old), old), value(d.New))
+		}
+	}
+	if p.Summary != "" {
+		fmt.Fprintln(w, p.Summary)
+	}
+}
+
+// value shows a text that may be empty or have several lines on one line.
+func value(v *string) string {
+	if v == nil {
+		return ""
+	}
+	if *v == "" {
+		return `""`
+	}
+	for _, r := range *v {
+		if r < ' ' {
+			return fmt.Sprintf("%q", *v)
+		}
+	}
+	return *v
+}
+
+func pad(s string, width int) string {
+	return fmt.Sprintf("%s%*s", s, width-utf8.RuneCountInString(s), "")
+}
