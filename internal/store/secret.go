@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+const secretColumns = `id, environment_id, name, version, updated_by, created_at, updated_at`
+
+func readSecret(scan scan) (s slipway.Secret, err error) {
+	return s, scan(&s.ID, &s.EnvironmentID, &s.Name, &s.Version, &s.UpdatedBy, at(&s.CreatedAt), at(&s.UpdatedAt))
+}
+
+// PutSecret sets a secret's sealed value, and makes the secret if there is none.
+func (tx *Tx) PutSecret(ctx context.Context, environmentID int64, name string, sealed []byte, by string) (slipway.Secret, error) {
+	s, err := one(ctx, tx, "secret "+name, readSecret, `INSERT INTO secrets (environment_id, name, version, sealed, updated_by, created_at, updated_at)
+		VALUES (?, ?, 1, ?, ?, ?, ?)
+		ON CONFLICT (environment_id, name) DO UPDATE SET version = secrets.version + 1, sealed = excluded.sealed,
+			updated_by = excluded.updated_by, updated_at = excluded.updated_at
+		RETURNING `+secretColumns, environmentID, name, sealed, by, tx.Now, tx.Now)
+	return s, orMissing(err, "there is no environment %d", environmentID)
+}
+
+func (tx *Tx) Secret(ctx context.Context, environmentID int64, name string) (slipway.Secret, error) {
+	return one(ctx, tx, "secret "+name, readSecret, `SELECT `+secretColumns+` FROM secrets WHERE environment_id = ? AND name = ?`,
+		environmentID, name)
+}
+
+// SecretSealed returns the sealed value. Package secret alone can open it.
+func (tx *Tx) SecretSealed(ctx context.Context, environmentID int64, name string) ([]byte, error) {
+	return one(ctx, tx, "secret "+name, func(scan scan) (b []byte, err error) { return b, scan(&b) },
+		`SELECT sealed FROM secrets WHERE environment_id = ? AND name = ?`, environmentID, name)
+}
+
+// Secrets lists the secrets of an environment by name.
+func (tx *Tx) Secrets(ctx context.Context, environmentID int64) ([]slipway.Secret, error) {
+	s, err := all(ctx, tx, readSecret, `SELECT `+secretColumns+` FROM secrets WHERE environment_id = ? ORDER BY name`, environmentID)
+	if err != nil {
+		return nil, fmt.Errorf("list the secrets of environment %d: %w", environmentID, err)
+	}
+	return s, nil
+}
+
+func (tx *Tx) DeleteSecret(ctx context.Context, environmentID int64, name string) error {
+	n, err := tx.exec(ctx, `DELETE FROM secrets WHERE environment_id = ? AND name = ?`, environmentID, name)
+	if err != nil {
+		return fmt.Errorf("delete secret %s: %w", name, err)
+	}
+	if n == 0 {
+		return slipway.Errorf(slipway.NotFound, "there is no secret %s", name)
+	}
+	return nil
+}
+
+// SecretUses lists, as shop/production/guestbook, the applications of an environment whose
+// wanted revision names the secret.
+func (tx *Tx) SecretUses(ctx context.Context, environmentID int64, name string) ([]string, error) {
+	type use struct {
+		ref  string
+		spec slipway.ApplicationSpec
+	}
+	// The specs are read and not queried into: the two databases have no common language
+	// for JSON, and an environment has few applications.
+	uses, err := all(ctx, tx, func(scan scan) (u use, err error) {
+		var project, environment, application string
+		err = scan(&project, &environment, &application, fromJSON(&u.spec))
+		u.ref = slipway.EnvironmentRef(project, environment) + "/" + application
+		return u, err
+	}, `SELECT p.name, e.name, a.name, r.spec FROM applications a
+		JOIN environments e ON e.id = a.environment_id
+		JOIN projects p ON p.id = e.project_id
+		JOIN revisions r ON r.application_id = a.id AND r.number = a.revision
+		WHERE a.environment_id = ? AND a.deleted_at IS NULL ORDER BY a.name`, environmentID)
+	if err != nil {
+		return nil, fmt.Errorf("look for uses of secret %s: %w", name, err)
+	}
+	var refs []string
+	for _, u := range uses {
+		if namesSecret(u.spec, name) {
+			refs = append(refs, u.ref)
+		}
+	}
+	return refs, nil
+}
+
+func namesSecret(s slipway.ApplicationSpec, name string) bool {
+	for _, c := range s.Components {
+		for _, n := range c.Secrets {
+			if n == name {
+				return true
+			}
+		}
+	}
+	return false
+}

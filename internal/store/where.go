@@ -1,0 +1,31 @@
+package store
+
+import "strings"
+
+// where gathers the conditions of a list, of which some are there only when a filter asks
+// for them.
+type where struct {
+	conditions []string
+	args       []any
+}
+
+func (w *where) and(condition string, args ...any) {
+	w.conditions = append(w.conditions, condition)
+	w.args = append(w.args, args...)
+}
+
+func (w *where) andIf(asked bool, condition string, args ...any) {
+	if asked {
+		w.and(condition, args...)
+	}
+}
+
+func (w *where) String() string {
+	if len(w.conditions) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(w.conditions, " AND ")
+}
+
+// with returns the arguments of the conditions and those that follow them.
+func (w *where) with(args ...any) []any { return append(w.args, args...) }
