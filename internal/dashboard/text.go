@@ -1,0 +1,177 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"slipway.dev/slipway/internal/view"
+)
+
+// Limits of what one page shows of long text. The whole of it is one link away.
+const (
+	pageOutput = 64 << 10 // bytes of all outputs on a task's page, as HTML
+	maxValue   = 500      // characters of one value of a spec
+	maxLines   = 300      // lines of one table of differences
+	maxJSON    = 4 << 10  // bytes of one JSON document of the audit or of a result
+)
+
+// plain frees text of what only a terminal understands: escape sequences, carriage
+// returns that write over a line, and other control codes. Text directions that can make
+// a page read otherwise than it is go too. Tabs and ends of lines stay.
+func plain(s string) string {
+	if !strings.ContainsFunc(s, isControl) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); {
+		if n := escapeSequence(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b.WriteRune(utf8.RuneError)
+		case r == '\r' && i+1 < len(s) && s[i+1] != '\n':
+			b.WriteByte('\n')
+		case r == '\r' || isControl(r):
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// sentence is plain text with a capital where a page wants one: errors and titles begin
+// small, for they also stand inside other sentences. A name in quotes stays as it is.
+func sentence(s string) string {
+	s = plain(s)
+	r, n := utf8.DecodeRuneInString(s)
+	next, _ := utf8.DecodeRuneInString(s[n:])
+	if !unicode.IsLower(r) || !unicode.IsLower(next) && next != ' ' {
+		return s
+	}
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+func isControl(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	}
+	return unicode.IsControl(r)
+}
+
+// escapeSequence returns the length of the ANSI escape sequence at the start of s, 0 when
+// there is none. A sequence without its end is as long as the text, at most 256 bytes, so
+// that a stray escape does not swallow the rest.
+func escapeSequence(s string) int {
+	const most = 256
+	var csi bool
+	switch {
+	case strings.HasPrefix(s, "\x1b["):
+		csi = true
+	case strings.HasPrefix(s, "\x1b]"), strings.HasPrefix(s, "\x1bP"), strings.HasPrefix(s, "\x1b_"), strings.HasPrefix(s, "\x1b^"):
+	case strings.HasPrefix(s, "\x1b("), strings.HasPrefix(s, "\x1b)"):
+		return min(3, len(s))
+	case strings.HasPrefix(s, "\x1b"):
+		return min(2, len(s))
+	default:
+		return 0
+	}
+	for i := 2; i < len(s) && i < most; i++ {
+		c := s[i]
+		switch {
+		case csi && c >= 0x40 && c <= 0x7e:
+			return i + 1
+		case csi && (c < 0x20 || c > 0x7e):
+			return i
+		case !csi && c == '\a':
+			return i + 1
+		case !csi && c == '\x1b':
+			return min(i+2, len(s))
+		case !csi && c == '\n':
+			return i
+		}
+	}
+	return 2
+}
+
+// output is the part of a step's output that its task's page shows.
+type output struct {
+	Text string
+	Cut  bool // the start of what was kept is not on the page
+}
+
+// outputs picks what a page shows of its steps' outputs, so that it stays small however
+// many there are: the newest steps first, from each the end.
+func outputs(steps []view.Step) map[int64]output {
+	left := pageOutput
+	out := map[int64]output{}
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i].Output == "" {
+			continue
+		}
+		text := plain(steps[i].Output)
+		shown := tail(text, left)
+		left -= len(html.EscapeString(shown))
+		out[steps[i].ID] = output{Text: shown, Cut: len(shown) < len(text)}
+	}
+	return out
+}
+
+// tail returns the last whole lines of text that take at most budget bytes as HTML.
+func tail(text string, budget int) string {
+	if len(html.EscapeString(text)) <= budget {
+		return text
+	}
+	rest := strings.TrimSuffix(text, "\n")
+	start := len(rest)
+	for start > 0 {
+		from := strings.LastIndexByte(rest[:start-1], '\n') + 1
+		line := len(html.EscapeString(rest[from:start])) + 1
+		if line > budget {
+			break
+		}
+		budget -= line
+		start = from
+	}
+	return text[start:]
+}
+
+// clip shortens one value for a table.
+func clip(s string) string {
+	s = plain(s)
+	if utf8.RuneCountInString(s) <= maxValue {
+		return s
+	}
+	return string([]rune(s)[:maxValue]) + " …"
+}
+
+func shownLines(lines []view.DiffLine) []view.DiffLine { return lines[:min(len(lines), maxLines)] }
+
+// pretty indents a JSON document for people; what is none is shown as it is.
+func pretty(doc []byte) string {
+	var b bytes.Buffer
+	s := string(doc)
+	if json.Indent(&b, doc, "", "  ") == nil {
+		s = b.String()
+	}
+	s = plain(s)
+	if len(s) > maxJSON {
+		cut := maxJSON
+		for !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		return s[:cut] + "\n…"
+	}
+	return s
+}
