@@ -1,0 +1,325 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// overdue is how long after its deadline a Job may still be unfinished. The Job
+// controller ends it at the deadline; when it does not, nobody will.
+const overdue = 2 * time.Minute
+
+// watch follows our Job to its end and says how it went.
+func (r *jobRun) watch(ctx context.Context, job *batchv1.Job) error {
+	out := newOutput(r.c, job.Namespace, r.spec.FailIfOutputMatches)
+	defer out.stop()
+	in := client.InNamespace(job.Namespace)
+	on := []watched{
+		{&batchv1.JobList{}, []client.ListOption{in, client.MatchingLabels{LabelApplication: r.spec.App.Name, LabelRole: roleAction}}},
+		{&corev1.PodList{}, []client.ListOption{in, client.MatchingLabels{labelJobName: job.Name}}},
+	}
+	w := &jobWatch{r: r, job: job, out: out, stuck: map[string]time.Time{}}
+	limit := time.Duration(*job.Spec.ActiveDeadlineSeconds)*time.Second + overdue
+	err := r.c.await(ctx, limit, on, w.check)
+	switch {
+	case err == nil:
+		return w.verdict(ctx)
+	case errors.Is(err, errTimeout):
+		return fail(slipway.CodeJobTimeout, slipway.Unavailable,
+			"the command %q has not ended, %s after its Job %s was to end by itself", r.command(), overdue, job.Name).
+			hint("check the cluster's controller manager")
+	case ctx.Err() != nil:
+		return fmt.Errorf("wait for the Job %s: %w", job.Name, err)
+	}
+	return err
+}
+
+// jobWatch is what has been seen of one Job.
+type jobWatch struct {
+	r     *jobRun
+	job   *batchv1.Job
+	out   *output
+	stuck map[string]time.Time
+
+	last  *corev1.Pod // as it was last seen, for the time after its deletion
+	final string      // a fault that will not heal
+	gone  bool
+}
+
+// check reads the Job and its pod. It is done when the Job has ended, is gone, or cannot
+// ever start.
+func (w *jobWatch) check(ctx context.Context) (bool, error) {
+	c := w.r.c
+	var now batchv1.Job
+	err := c.api.Get(ctx, client.ObjectKeyFromObject(w.job), &now)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && now.UID != w.job.UID:
+		w.gone = true
+		return true, nil
+	case err != nil:
+		return false, explain(err, "read the Job %s in namespace %s", w.job.Name, w.job.Namespace)
+	}
+	w.job = &now
+	pods, err := c.podsOfJob(ctx, &now)
+	if err != nil {
+		return false, err
+	}
+	if len(pods) > 0 {
+		w.last = &pods[0]
+		w.out.see(w.last)
+	}
+	if endedAs(&now) != "" {
+		return true, nil
+	}
+	if w.last != nil {
+		w.final = w.finalFault(w.last)
+	}
+	return w.final != "", nil
+}
+
+// finalFault names what has kept the container from starting for too long.
+func (w *jobWatch) finalFault(p *corev1.Pod) string {
+	present := map[string]bool{}
+	for _, f := range faultsOf(p) {
+		if !f.cannotStart {
+			continue
+		}
+		key := f.container // the reasons of one fault take turns: ErrImagePull, ImagePullBackOff
+		present[key] = true
+		if _, ok := w.stuck[key]; !ok {
+			w.stuck[key] = w.r.c.now()
+		}
+		if w.r.c.now().Sub(w.stuck[key]) >= w.r.opts.ImageAfter {
+			return f.text(p.Name)
+		}
+	}
+	for key := range w.stuck {
+		if !present[key] {
+			delete(w.stuck, key)
+		}
+	}
+	return ""
+}
+
+// verdict says how the command went, and keeps its output when it failed. Everything is
+// read before anything is ended or deleted.
+func (w *jobWatch) verdict(ctx context.Context) error {
+	r, name := w.r, w.job.Name
+	failed := func(code string, format string, args ...any) error {
+		f := fail(code, slipway.Unavailable, "the command %q "+format, append([]any{r.command()}, args...)...)
+		f.Err.Msg = r.opts.Redact(f.Err.Msg)
+		return f
+	}
+	succeeded := strings.HasPrefix(endedAs(w.job), "succeeded") && !w.gone
+	if succeeded && r.spec.FailIfOutputMatches == nil {
+		return nil
+	}
+	matched := w.out.finish(ctx, w.last)
+	if succeeded && !matched {
+		return nil
+	}
+	w.keepOutput(ctx)
+	r.res.ExitCode = exitCode(w.last)
+	switch {
+	case w.gone:
+		return failed(slipway.CodeJobFailed, "was cut short: its Job %s was deleted while it ran", name)
+	case w.final != "":
+		event := r.c.lastWarning(ctx, w.last)
+		w.end(ctx)
+		text := w.final
+		if event != "" && !strings.Contains(text, event) {
+			text += "; last event: " + event
+		}
+		return failed(slipway.CodeJobFailed, "could not start (Job %s): %s", name, text)
+	case succeeded:
+		return failed(slipway.CodeJobFailed, "ended with exit code 0, but its output matches %q (Job %s)", r.spec.FailIfOutputMatches, name)
+	case failureReason(w.job) == batchv1.JobReasonDeadlineExceeded:
+		return failed(slipway.CodeJobTimeout, "did not end within %s (Job %s)%s", time.Duration(*w.job.Spec.ActiveDeadlineSeconds)*time.Second, name, w.whyNotStarted())
+	}
+	if why := unusualEnd(w.last); why != "" {
+		return failed(slipway.CodeJobFailed, "failed: %s (Job %s)", why, name)
+	}
+	return failed(slipway.CodeJobFailed, "failed with exit code %d (Job %s)", r.res.ExitCode, name)
+}
+
+// keepOutput redacts what the command wrote, then cuts it. Without any, it keeps what the
+// cluster says of the pod instead.
+func (w *jobWatch) keepOutput(ctx context.Context) {
+	r := w.r
+	text, whole := w.out.text()
+	if strings.TrimSpace(text) == "" {
+		if message := terminationMessage(w.last); message != "" {
+			text = CleanOutput([]byte(message))
+			r.note("The log of the Job %s is gone; the output is the container's last message", w.job.Name)
+		} else {
+			text = w.instead(ctx)
+		}
+		whole = true
+	}
+	kept, cut := CutOutput(r.opts.Redact(text))
+	r.res.Output, r.res.Cut = kept, cut || !whole
+}
+
+// instead tells of a pod without output what the cluster says of it.
+func (w *jobWatch) instead(ctx context.Context) string {
+	var lines []string
+	for _, cond := range w.job.Status.Conditions {
+		if cond.Type == batchv1.JobFailed && cond.Status == corev1.ConditionTrue {
+			lines = append(lines, fmt.Sprintf("Job %s: %s: %s", w.job.Name, cond.Reason, cond.Message))
+		}
+	}
+	if w.last != nil {
+		for _, f := range faultsOf(w.last) {
+			lines = append(lines, f.text(w.last.Name))
+		}
+		if event := w.r.c.lastWarning(ctx, w.last); event != "" {
+			lines = append(lines, "last event: "+event)
+		}
+	}
+	if event := w.r.c.lastWarning(ctx, w.job); event != "" {
+		lines = append(lines, "last event of the Job: "+event)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// end makes a Job that cannot start end: by its deadline, so that it stays for people to
+// look at and the next action finds it ended.
+func (w *jobWatch) end(ctx context.Context) {
+	raw := []byte(`{"spec":{"activeDeadlineSeconds":1}}`)
+	err := w.r.c.api.Patch(ctx, w.job, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(fieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		w.r.c.log.Warn("a Job that cannot start was not ended", "job", w.job.Name, "namespace", w.job.Namespace, "error", err)
+		w.r.note("The Job %s could not be ended; delete it before the next action", w.job.Name)
+	}
+}
+
+// whyNotStarted adds to a time-out what kept the command from starting, if anything did.
+func (w *jobWatch) whyNotStarted() string {
+	if w.last == nil {
+		return ": no pod was made"
+	}
+	if s := actionStatus(w.last); s != nil && (s.State.Running != nil || s.State.Terminated != nil) {
+		return ""
+	}
+	if faults := faultsOf(w.last); len(faults) > 0 {
+		return ": " + faults[0].text(w.last.Name)
+	}
+	return ""
+}
+
+func failureReason(job *batchv1.Job) string {
+	for _, cond := range job.Status.Conditions {
+		if (cond.Type == batchv1.JobFailed || cond.Type == batchv1.JobFailureTarget) && cond.Status == corev1.ConditionTrue {
+			return cond.Reason
+		}
+	}
+	return ""
+}
+
+// actionStatus is the status of the command's container; a mesh may have put others beside it.
+func actionStatus(p *corev1.Pod) *corev1.ContainerStatus {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Status.ContainerStatuses {
+		if p.Status.ContainerStatuses[i].Name == actionContainer {
+			return &p.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+func exitCode(p *corev1.Pod) int {
+	if s := actionStatus(p); s != nil && s.State.Terminated != nil {
+		return int(s.State.Terminated.ExitCode)
+	}
+	return -1
+}
+
+func terminationMessage(p *corev1.Pod) string {
+	if s := actionStatus(p); s != nil && s.State.Terminated != nil {
+		return s.State.Terminated.Message
+	}
+	return ""
+}
+
+// unusualEnd tells an end that is not the command's own: killed for memory, evicted,
+// its pod deleted. "" when the exit code says it all.
+func unusualEnd(p *corev1.Pod) string {
+	if p == nil {
+		return "its pod is gone, and nothing is known of its end"
+	}
+	if s := actionStatus(p); s != nil && s.State.Terminated != nil && s.State.Terminated.Reason == "OOMKilled" {
+		limit := ""
+		for _, c := range p.Spec.Containers {
+			if m := c.Resources.Limits.Memory(); c.Name == actionContainer && !m.IsZero() {
+				limit = " of " + m.String()
+			}
+		}
+		return fmt.Sprintf("it was killed for using more memory than its limit%s allows (OOMKilled)", limit)
+	}
+	if p.Status.Reason != "" {
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", p.Status.Reason, strings.TrimSpace(p.Status.Message)), ": ")
+	}
+	for _, cond := range p.Status.Conditions {
+		if cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue {
+			return fmt.Sprintf("its pod was ended by the cluster, %s: %s", cond.Reason, cond.Message)
+		}
+	}
+	if s := actionStatus(p); s == nil || s.State.Terminated == nil {
+		return "its pod was deleted while it ran"
+	}
+	return ""
+}
+
+// DeleteJob deletes the Job of one flow run and waits until its pods are gone, as for a
+// cancelled action. Another's Job is left alone. It returns the name of what it deleted.
+func (c *Client) DeleteJob(ctx context.Context, app slipway.Application, release, flowRunID string) (string, error) {
+	var job batchv1.Job
+	err := c.api.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: JobName(release)}, &job)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", explain(err, "read the Job %s in namespace %s", JobName(release), app.Namespace)
+	}
+	if job.Labels[LabelRole] != roleAction || !within(ApplicationLabels(app), job.Labels) || job.Labels[LabelFlowRun] != flowRunID {
+		return "", nil
+	}
+	return job.Name, c.deleteJob(ctx, &job)
+}
+
+// DeleteJobsOf deletes the Jobs of the application's actions, as it is deleted itself.
+func (c *Client) DeleteJobsOf(ctx context.Context, app slipway.Application) error {
+	var list batchv1.JobList
+	marks := client.MatchingLabels(ApplicationLabels(app))
+	marks[LabelRole] = roleAction
+	if err := c.api.List(ctx, &list, client.InNamespace(app.Namespace), marks); err != nil {
+		return explain(err, "list the Jobs of %s in namespace %s", app.Name, app.Namespace)
+	}
+	for i := range list.Items {
+		if err := c.deleteJob(ctx, &list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) deleteJob(ctx context.Context, job *batchv1.Job) error {
+	err := c.api.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy("Foreground"))
+	if client.IgnoreNotFound(err) != nil {
+		return explain(err, "delete the Job %s in namespace %s", job.Name, job.Namespace)
+	}
+	return c.jobGone(ctx, job, time.Minute)
+}
