@@ -1,41 +1,261 @@
 package prefect
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// readyWithin is how long a server may take to answer. Its first start makes its
+	// tables, which takes 5 to 15 s on two shared cores.
+	readyWithin = 60 * time.Second
+	// stopGrace is the time between TERM and KILL.
+	stopGrace = 10 * time.Second
+	// watchEvery is how soon a server that died is noticed.
+	watchEvery = time.Second
 )
 
 // ServerConfig is what a Server needs. Python and Dir are required.
 type ServerConfig struct {
 	Python Python
-	// Dir is a private folder for the database, the auth string, the log and the record of
-	// the running process.
+	// Dir is a private folder, absolute, for the database, the auth string, the log and the
+	// record of the running process. Two Servers must not share one.
 	Dir string
 	// Port is the one to try first; 4200 when zero. When it is taken another one is found,
-	// and tried first from then on.
+	// and is tried first from then on.
 	Port int
 	// LogMax bounds the server's log, in bytes; 8 MiB when zero.
 	LogMax int64
-	Logger *slog.Logger
+	// ReadyWithin is how long the server may take to answer; 60 s when zero.
+	ReadyWithin time.Duration
+	Logger      *slog.Logger
 }
 
 // Server keeps one Prefect server running as a child on loopback.
-type Server struct{ ServerConfig }
+//
+//	none ─Start─▶ starting ─answers─▶ running ─dies─▶ (back-off) ─▶ starting
+//	  └─Start, and one is there and answers─▶ running (adopted)      Stop ─▶ none
+//
+// The process is in its own session and outlives a kill -9 of Slipway, since actions that
+// run need it. The next Start adopts it.
+type Server struct {
+	ServerConfig
+	auth string
+	log  *slog.Logger
 
-// NewServer prepares the folder and the auth string. It starts nothing.
-func NewServer(c ServerConfig) (*Server, error) { return &Server{c}, nil }
+	// starting is held while a server is started or stopped, which takes long; mu is held
+	// for a moment, so that Endpoint never waits.
+	starting sync.Mutex
+	mu       sync.Mutex
+	record   serverRecord
+	stopped  bool
+}
 
-// Endpoint returns the server's address; it may change when the server is started anew.
-func (s *Server) Endpoint() Endpoint { return Endpoint{} }
+// NewServer prepares the folder and the auth string, and reads which port was used last.
+// It starts nothing.
+func NewServer(c ServerConfig) (*Server, error) {
+	c.LogMax = cmp.Or(c.LogMax, 8<<20)
+	c.Port = cmp.Or(c.Port, 4200)
+	c.ReadyWithin = cmp.Or(c.ReadyWithin, readyWithin)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	s := &Server{ServerConfig: c, log: c.Logger}
+	if err := s.prepare(); err != nil {
+		return nil, fmt.Errorf("prepare the Prefect server: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Server) prepare() (err error) {
+	if !filepath.IsAbs(s.Dir) {
+		return fmt.Errorf("the folder %q is not absolute", s.Dir)
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return err
+	}
+	if s.auth, err = ensureAuth(filepath.Join(s.Dir, "auth")); err != nil {
+		return err
+	}
+	if s.record, err = readServerRecord(s.Dir); err != nil {
+		return err
+	}
+	s.record.Port = cmp.Or(s.record.Port, s.Port)
+	return nil
+}
+
+// ensureAuth returns the auth string in the file, which it makes when there is none.
+func ensureAuth(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data = []byte("slipway:" + rand.Text() + rand.Text())
+		err = writeFile(path, data)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keep the auth string: %w", err)
+	}
+	if user, password, _ := strings.Cut(strings.TrimSpace(string(data)), ":"); user == "" || password == "" {
+		return "", fmt.Errorf("the file %s does not hold \"user:password\"", path)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// Endpoint returns the server's address. It may change when the server is started anew.
+func (s *Server) Endpoint() Endpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Endpoint{API: fmt.Sprintf("http://127.0.0.1:%d/api", s.record.Port), Auth: s.auth}
+}
+
+// Process returns the server's process; the zero value when none was started.
+func (s *Server) Process() Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.Process
+}
 
 // Start adopts the server that an earlier Slipway left running, or starts one, and returns
-// when it answers: within 60 s, or with the end of its log in the error.
-func (s *Server) Start(ctx context.Context) error { return errors.ErrUnsupported }
+// when it answers, or with the end of its log in the error when it does not.
+func (s *Server) Start(ctx context.Context) error {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	s.mu.Lock()
+	s.stopped = false
+	s.mu.Unlock()
+	if err := s.start(ctx); err != nil {
+		return fmt.Errorf("start the Prefect server: %w", err)
+	}
+	return nil
+}
 
-// Run starts the server again whenever it dies, until ctx ends. It leaves it running then:
-// actions may still need it.
-func (s *Server) Run(ctx context.Context) error { return errors.ErrUnsupported }
+func (s *Server) start(ctx context.Context) error {
+	if old := s.Process(); old.Known() {
+		adopted, err := s.adopt(ctx, old)
+		if err != nil {
+			return err
+		}
+		if adopted {
+			s.log.InfoContext(ctx, "adopted the Prefect server", "pid", old.PID, "api", s.Endpoint().API)
+			return nil
+		}
+		// Whatever it is, it has our database open: two servers must not.
+		if err := old.endGroup(ctx, stopGrace); err != nil {
+			return err
+		}
+	}
+	p, err := s.launch()
+	if err != nil {
+		return err
+	}
+	if err := s.awaitReady(ctx, p); err != nil {
+		tail, _ := p.ReadTail(4 << 10)
+		_ = p.endGroup(context.WithoutCancel(ctx), 0)
+		return fmt.Errorf("%w; the end of its log %s:\n%s", err, p.Output, strings.TrimSpace(string(tail)))
+	}
+	s.log.InfoContext(ctx, "started the Prefect server", "pid", p.PID, "api", s.Endpoint().API)
+	return nil
+}
 
-// Stop ends the server: TERM, then KILL after 10 s.
-func (s *Server) Stop(ctx context.Context) error { return errors.ErrUnsupported }
+// adopt says whether the process is a server of ours that works: alive under the recorded
+// start time, in good health, of the version in our environment, and with our auth string.
+// One that is still starting is waited for.
+func (s *Server) adopt(ctx context.Context, p Process) (bool, error) {
+	if !p.alive() {
+		return false, nil
+	}
+	err := s.awaitReady(ctx, p)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "replacing the Prefect server that was left running", "pid", p.PID, "error", err)
+	}
+	return err == nil, nil
+}
+
+// awaitReady returns nil when the server answers, and an error when it died, answers
+// wrongly, or has not answered in time.
+func (s *Server) awaitReady(ctx context.Context, p Process) error {
+	deadline, cancel := context.WithTimeoutCause(ctx, s.ReadyWithin, fmt.Errorf("it did not answer within %s", s.ReadyWithin))
+	defer cancel()
+	client := NewClient(s, ClientOptions{})
+	for {
+		err := client.Health(deadline)
+		if err == nil {
+			var version string
+			if version, err = client.Version(deadline); err == nil && version != s.Python.Prefect {
+				return fmt.Errorf("it is Prefect %s, not %s", version, s.Python.Prefect)
+			}
+		}
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrUnauthorized):
+			return err
+		case !p.alive():
+			return errors.New("it ended before it answered")
+		}
+		select {
+		case <-deadline.Done():
+			return context.Cause(deadline)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Run starts the server whenever there is none, again and again with a growing pause, until
+// ctx ends. It leaves the server running then: call Stop, unless actions still need it.
+func (s *Server) Run(ctx context.Context) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	var failures int
+	var notBefore time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			trimOutput(s.logFile(), s.LogMax)
+			s.mu.Lock()
+			idle := s.stopped || s.record.Process.alive()
+			s.mu.Unlock()
+			if idle {
+				if now.After(notBefore.Add(time.Minute)) {
+					failures = 0 // it has held for a while
+				}
+				continue
+			}
+			if now.Before(notBefore) {
+				continue
+			}
+			// 1 s, 2 s, 4 s … up to one minute between two starts.
+			failures++
+			s.log.WarnContext(ctx, "the Prefect server ended; starting it again", "start", failures)
+			if err := s.Start(ctx); err != nil && ctx.Err() == nil {
+				s.log.ErrorContext(ctx, "the Prefect server does not start", "error", err)
+			}
+			notBefore = time.Now().Add(min(time.Second<<min(failures, 6), time.Minute))
+		}
+	}
+}
+
+// Stop ends the server: TERM, then KILL after 10 s. Run does not start it again.
+func (s *Server) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	if err := s.Process().endGroup(ctx, stopGrace); err != nil {
+		return fmt.Errorf("stop the Prefect server: %w", err)
+	}
+	return nil
+}

@@ -88,7 +88,7 @@ func makeVenv(ctx context.Context, interpreter, dir string, o VenvOptions) error
 		return err
 	}
 	python := filepath.Join(dir, "bin", "python")
-	o.Progress(fmt.Sprintf("installing %d Python packages", bytes.Count(o.Lock, []byte("=="))))
+	o.Progress(fmt.Sprintf("installing %d Python packages", bytes.Count(o.Lock, []byte("=="))-bytes.Count(o.Lock, []byte(" == '"))))
 	// Hashes make it the same packages everywhere; only built ones, so that installing
 	// runs nobody's setup.py.
 	if err := run(ctx, python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",

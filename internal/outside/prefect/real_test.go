@@ -1,0 +1,205 @@
+//go:build e2e
+
+// These tests stand in the Prefect world: a real Prefect server, real flows, real
+// processes. They make the Python environment when it is not there, and fail when they
+// cannot.
+
+package prefect
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// cacheRoot is where developers and CI keep the environment between runs.
+func cacheRoot() string {
+	if dir := os.Getenv("SLIPWAY_CACHE"); dir != "" {
+		return filepath.Join(dir, "python")
+	}
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".cache", "slipway", "python")
+}
+
+var realPython = sync.OnceValues(func() (Python, error) {
+	lock, err := os.ReadFile("../../../python/requirements.lock")
+	if err != nil {
+		return Python{}, err
+	}
+	return EnsureVenv(context.Background(), cacheRoot(), VenvOptions{
+		Lock: lock, Progress: func(s string) { fmt.Fprintln(os.Stderr, s) },
+	})
+})
+
+// shared is the one Prefect server that all tests use which do not harm theirs.
+var shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.server != nil {
+		dir := shared.server.Dir
+		_ = shared.server.Stop(context.Background())
+		if code == 0 {
+			os.RemoveAll(dir)
+		} else {
+			fmt.Fprintln(os.Stderr, "the Prefect server's folder is kept:", dir)
+		}
+	}
+	os.Exit(code)
+}
+
+func sharedServer(t testing.TB) *Server {
+	t.Helper()
+	python := mustPython(t)
+	shared.once.Do(func() {
+		dir, err := os.MkdirTemp("", "slipway-prefect-")
+		if err != nil {
+			shared.err = err
+			return
+		}
+		start := time.Now()
+		shared.server, shared.err = NewServer(ServerConfig{Python: python, Dir: dir, Port: 42000, ReadyWithin: 5 * time.Minute, Logger: testLog()})
+		if shared.err == nil {
+			shared.err = shared.server.Start(context.Background())
+			fmt.Fprintf(os.Stderr, "Prefect server %s ready after %s\n", python.Prefect, time.Since(start).Round(time.Millisecond))
+		}
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.server
+}
+
+func mustPython(t testing.TB) Python {
+	t.Helper()
+	p, err := realPython()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func testLog() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
+
+// realRunner returns a Runner on the shared server, with a pool of its own.
+func realRunner(t testing.TB, change func(*RunnerConfig)) *Runner {
+	t.Helper()
+	return runnerOn(t, sharedServer(t), change)
+}
+
+func runnerOn(t testing.TB, source Source, change func(*RunnerConfig)) *Runner {
+	t.Helper()
+	c := RunnerConfig{
+		Client: NewClient(source, ClientOptions{}), Python: mustPython(t), Dir: t.TempDir(),
+		WorkPool: "pool-" + newUUID(), Worker: "test", Grace: 3 * time.Second, NoSpare: true, Logger: testLog(),
+	}
+	if change != nil {
+		change(&c)
+	}
+	r, err := NewRunner(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// flowDir is the bundle of testdata, absolute.
+func flowDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata/flows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func testAction(t testing.TB, file, function string, params map[string]any) Action {
+	if params == nil {
+		params = map[string]any{"context": map[string]any{"schema": 1, "ref": "ctx_1"}}
+	}
+	return Action{
+		Flow: "guestbook." + function, Driver: "guestbook", DriverVersion: "1.0.0", DriverDigest: "sha256:5f1c3a9d2b7e4c60",
+		Dir: flowDir(t), File: file, Function: function, Params: params,
+	}
+}
+
+// begin makes and starts one run of an action.
+func begin(t testing.TB, r *Runner, a Action, env map[string]string) (string, Process, Launch) {
+	t.Helper()
+	ctx := t.Context()
+	key := "test/" + newUUID()
+	id, err := r.Ensure(ctx, a, RunSpec{Key: key, Name: "a test", Tags: []string{"task:41"}, Labels: map[string]string{"step": "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.Ensure(ctx, a, RunSpec{Key: key, Name: "a test"})
+	if err != nil || again != id {
+		t.Fatalf("Ensure() with the same key = %s, %v; want %s", again, err, id)
+	}
+	launch := Launch{Action: a, Env: env, RunDir: t.TempDir()}
+	p, err := r.Start(ctx, id, launch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.killGroup() })
+	return id, p, launch
+}
+
+func finish(t testing.TB, r *Runner, id string, p Process, o WaitOptions) Outcome {
+	t.Helper()
+	if o.Every == 0 {
+		o.Every = 300 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	out, err := r.Wait(ctx, id, p, o)
+	if err != nil {
+		t.Fatalf("Wait() = %v; output:\n%s", err, printed(p))
+	}
+	return out
+}
+
+func printed(p Process) string {
+	tail, err := p.ReadTail(16 << 10)
+	if err != nil {
+		return err.Error()
+	}
+	return string(tail)
+}
+
+// logs returns everything that a run logged to Prefect.
+func logs(t testing.TB, r *Runner, id string) string {
+	t.Helper()
+	var lines []struct{ Message string }
+	_, err := r.client.call(t.Context(), "POST", "/logs/filter", map[string]any{
+		"logs": map[string]any{"flow_run_id": map[string]any{"any_": []string{id}}}, "sort": "TIMESTAMP_ASC",
+	}, &lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, l := range lines {
+		text.WriteString(l.Message + "\n")
+	}
+	return text.String()
+}
+
+// eventually waits for what another process is about to do.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package prefect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// serverRecord is what is remembered of the server between two lives of Slipway.
+type serverRecord struct {
+	Process Process `json:"process"`
+	Port    int     `json:"port"`
+}
+
+func (s *Server) logFile() string { return filepath.Join(s.Dir, "server.log") }
+
+func readServerRecord(dir string) (record serverRecord, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, "server.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return record, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &record)
+	}
+	if err != nil {
+		return record, fmt.Errorf("read which server runs: %w", err)
+	}
+	return record, nil
+}
+
+func (s *Server) writeRecord(record serverRecord) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("write down which server runs: %w", err)
+	}
+	if err := writeFile(filepath.Join(s.Dir, "server.json"), data); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.record = record
+	s.mu.Unlock()
+	return nil
+}
+
+// launch starts the server's process, and writes down which one before it does anything.
+func (s *Server) launch() (Process, error) {
+	s.mu.Lock()
+	port := s.record.Port
+	s.mu.Unlock()
+	port, err := freePort(port)
+	if err != nil {
+		return Process{}, err
+	}
+	c, err := startGated(gated{
+		Args: []string{s.Python.Interpreter, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", strconv.Itoa(port)},
+		Env:  environ(s.env(port)), Dir: s.Dir, Output: s.logFile(),
+	})
+	if err != nil {
+		return Process{}, fmt.Errorf("start %s: %w", s.Python.Interpreter, err)
+	}
+	if err = s.writeRecord(serverRecord{Process: c.process, Port: port}); err == nil {
+		err = c.open()
+	}
+	if err != nil {
+		c.abandon()
+		return Process{}, err
+	}
+	return c.process, nil
+}
+
+// env returns the server's environment. Its database and its auth string are Slipway's
+// alone; what Slipway does not use of Prefect (schedules, triggers) is off.
+func (s *Server) env(port int) map[string]string {
+	env := childEnv(s.Python, s.Dir)
+	for name, value := range map[string]string{
+		"PREFECT_HOME":                               s.Dir, // and in it the database, prefect.db
+		"PREFECT_SERVER_API_AUTH_STRING":             s.auth,
+		"PREFECT_API_AUTH_STRING":                    s.auth, // the server calls itself
+		"PREFECT_API_URL":                            fmt.Sprintf("http://127.0.0.1:%d/api", port),
+		"PREFECT_SERVER_UI_ENABLED":                  "true",
+		"PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+		"PREFECT_SERVER_ANALYTICS_ENABLED":           "false",
+		"PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED":  "false",
+		"PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED":  "false",
+		"PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED":   "false",
+		// Slipway keeps its own record of every run; Prefect's is for looking at.
+		"PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+		"PREFECT_SERVER_LOGGING_LEVEL":              "WARNING",
+	} {
+		env[name] = value
+	}
+	return env
+}
+
+// freePort returns the wanted port when nobody listens there, or another one.
+func freePort(wanted int) (int, error) {
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(wanted)))
+	if err != nil {
+		l, err = net.Listen("tcp4", "127.0.0.1:0")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
