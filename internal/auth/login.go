@@ -15,10 +15,20 @@ const maxUserName = 64
 // errLogin is the one answer to every sign-in that fails.
 var errLogin = unauthenticated("the name or the password is wrong", "an administrator can set a new password under Users")
 
-// Login signs a person in and writes the session's cookie. Whatever is wrong, the answer
-// and the time it takes are the same: an unknown name, a wrong password, a deactivated
-// user, the built-in user and one without a password all have one hash compared.
+// Login signs a person in and writes the session's cookie.
 func (a *Authenticator) Login(ctx context.Context, w http.ResponseWriter, r *http.Request, name, password string) (slipway.User, error) {
+	u, err := a.VerifyPassword(ctx, r, name, password)
+	if err != nil {
+		return slipway.User{}, err
+	}
+	return u, a.begin(ctx, w, r, u)
+}
+
+// VerifyPassword signs a person in without a session: the API gives programs a token
+// instead. Whatever is wrong, the answer and the time it takes are the same: an unknown
+// name, a wrong password, a deactivated user, the built-in user and one without a password
+// all have one hash compared.
+func (a *Authenticator) VerifyPassword(ctx context.Context, r *http.Request, name, password string) (slipway.User, error) {
 	remote := a.Remote(r)
 	address := throttled(remote)
 	if err := a.admit(ctx, name, address); err != nil {
@@ -62,7 +72,7 @@ func (a *Authenticator) Login(ctx context.Context, w http.ResponseWriter, r *htt
 		return slipway.User{}, err
 	}
 	a.rehash(ctx, u.ID, password, hash)
-	return u, a.begin(ctx, w, r, u)
+	return u, nil
 }
 
 // candidate finds who may sign in by a name, and the hash to compare with. The hash is

@@ -74,9 +74,17 @@ func (a *Authenticator) setupSecret() (string, error) {
 	return s, nil
 }
 
-// Setup makes the first administrator with the setup secret, and signs it in. It works
-// once.
+// Setup makes the first administrator with the setup secret, and signs it in.
 func (a *Authenticator) Setup(ctx context.Context, w http.ResponseWriter, r *http.Request, in SetupInput) (slipway.User, error) {
+	u, err := a.MakeFirstAdministrator(ctx, r, in)
+	if err != nil {
+		return slipway.User{}, err
+	}
+	return u, a.begin(ctx, w, r, u)
+}
+
+// MakeFirstAdministrator is Setup without a session, for programs. It works once.
+func (a *Authenticator) MakeFirstAdministrator(ctx context.Context, r *http.Request, in SetupInput) (slipway.User, error) {
 	needed, err := a.SetupNeeded(ctx)
 	if err != nil {
 		return slipway.User{}, err
@@ -109,7 +117,7 @@ func (a *Authenticator) Setup(ctx context.Context, w http.ResponseWriter, r *htt
 		// The administrator stands, and the secret opens nothing any more.
 		a.log.WarnContext(ctx, "the setup secret was not removed", "error", err)
 	}
-	return u, a.begin(ctx, w, r, u)
+	return u, nil
 }
 
 var errSetupDone = slipway.Errorf(slipway.Conflict, "this installation has its administrator already").
