@@ -251,11 +251,7 @@ func tokenScope(t slipway.Token) string {
 	return joinScope(t.Project, t.Environment)
 }
 
-func stoppedSentence(stopped []view.StoppedBy) string {
-	names := make([]string, len(stopped))
-	for i, s := range stopped {
-		names[i] = s.Component
-	}
+func stoppedSentence(names []string) string {
 	verb := "is"
 	if len(names) > 1 {
 		verb = "are"

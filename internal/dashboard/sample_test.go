@@ -104,7 +104,7 @@ func sampleTaskPage() view.TaskPage {
 				Runs: []slipway.ActionRun{{Action: "migrate", FlowRunID: "1b8f5a3e-1111-4222-8333-944455566677", State: "failed", StartedAt: before(195 * time.Second), EndedAt: before(182 * time.Second)}}},
 				Children: []view.TaskRow{{Task: sampleStopWorker}, {Task: sampleVersion}}},
 		},
-		Stopped: []view.StoppedBy{{Component: "worker", TaskID: 41}},
+		Stopped: []string{"worker"},
 	}
 }
 
@@ -134,17 +134,17 @@ func sampleChildPage() view.TaskPage {
 func sampleApplicationPage() view.ApplicationPage {
 	two := 2
 	diff := []view.DiffLine{
-		{Path: "app.version", Old: "1.1.0", New: "1.2.0", HasOld: true, HasNew: true},
-		{Path: "components.web.env.LOG_LEVEL", New: "debug", HasNew: true},
-		{Path: "components.worker.replicas", Old: "1", HasOld: true},
+		{Path: "app.version", Old: "1.1.0", New: "1.2.0"},
+		{Path: "components.web.env.LOG_LEVEL", New: "debug"},
+		{Path: "components.worker.replicas", Old: "1"},
 	}
 	driver := slipway.DriverRef{Name: "guestbook", Version: "1.0.0"}
 	return view.ApplicationPage{
 		Application: sampleApplication, Driver: sampleDriver,
 		Components: []view.Component{
 			{Name: "store", Declared: true},
-			{Name: "web", Declared: true, Scalable: true, Image: "registry.example.com/guestbook:1.2.0-patched", Config: slipway.ComponentConfig{Replicas: &two, Env: map[string]string{"LOG_LEVEL": "debug"}, Secrets: map[string]string{"DATABASE_URL": "guestbook-db"}}},
-			{Name: "worker", Declared: true, Scalable: true, Stopped: true, StoppedBy: &view.TaskRow{Task: sampleUpgrade}, StoppedAt: before(192 * time.Second)},
+			{Name: "web", Declared: true, Scalable: true, Image: "registry.example.com/guestbook:1.2.0-patched", Replicas: &two, Env: []view.Setting{{Name: "LOG_LEVEL", Value: "debug"}}, Secrets: []view.Setting{{Name: "DATABASE_URL", Value: "guestbook-db"}}},
+			{Name: "worker", Declared: true, Scalable: true, Stopped: true, StoppedBy: 41, StoppedAt: before(192 * time.Second)},
 		},
 		Services: []view.Service{{Name: "page", Service: sampleDriver.Spec.Services["page"]}},
 		Revisions: view.List[view.RevisionRow]{Items: []view.RevisionRow{
@@ -246,7 +246,7 @@ func samplePages() map[string]templ.Component {
 		"task-queued":   taskPage(at("Task 45", "/tasks", app...), newTaskModel(waiting, ""), nil),
 		"drivers":       driversPage(at("Drivers", "/drivers"), view.List[slipway.Driver]{Items: []slipway.Driver{sampleDriver}}),
 		"drivers-empty": driversPage(at("Drivers", "/drivers"), view.List[slipway.Driver]{}),
-		"driver":        driverPage(at("guestbook 1.0.0", "/drivers", crumb{"Drivers", "/drivers"}), view.DriverPage{Driver: sampleDriver, Versions: []slipway.Driver{sampleDriver}, Users: []slipway.Application{sampleApplication}}),
+		"driver":        driverPage(at("guestbook 1.0.0", "/drivers", crumb{"Drivers", "/drivers"}), view.DriverPage{Driver: sampleDriver, Versions: []slipway.Driver{sampleDriver}, Users: []slipway.Application{sampleApplication}, UsersAll: 1}),
 		"users":         usersPage(at("Users", "/users"), sampleUsers(), userForm{}, nil),
 		"users-reader":  usersPage(reader, sampleUsers(), userForm{}, nil),
 		"tokens":        tokensPage(at("Tokens", "/tokens"), sampleTokens(), nil),
