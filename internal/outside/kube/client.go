@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -41,6 +42,8 @@ type Client struct {
 	api       client.WithWatch // every object; reads go to the API server, nothing is cached
 	discovery discovery.CachedDiscoveryInterface
 	mapper    meta.RESTMapper
+
+	set kubernetes.Interface // for what api has not: logs, and the Secrets of Helm
 
 	// logs opens the log of a container; a field, because no fake of the API has logs.
 	logs func(ctx context.Context, namespace, pod string, opts *corev1.PodLogOptions) (io.ReadCloser, error)
@@ -104,7 +107,7 @@ func NewForConfig(rc *rest.Config, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("make the log client of the cluster: %w", err)
 	}
 	c := newClient(api, cfg)
-	c.config, c.discovery, c.mapper = rc, cached, mapper
+	c.config, c.discovery, c.mapper, c.set = rc, cached, mapper, set
 	c.logs = func(ctx context.Context, namespace, pod string, opts *corev1.PodLogOptions) (io.ReadCloser, error) {
 		return set.CoreV1().Pods(namespace).GetLogs(pod, opts).Stream(ctx)
 	}
@@ -128,6 +131,11 @@ func scheme() *runtime.Scheme {
 		panic(err) // the types are compiled in
 	}
 	return s
+}
+
+// Secrets is the Secrets of a namespace as Helm's storage of releases wants them.
+func (c *Client) Secrets(namespace string) typedcorev1.SecretInterface {
+	return c.set.CoreV1().Secrets(namespace)
 }
 
 // Version returns the version of the API server, such as v1.34.4. It is the cheapest

@@ -83,7 +83,9 @@ func explain(err error, format string, args ...any) error {
 	return e
 }
 
-// passing reports whether a repeat of the same request may well succeed.
+// Passing reports whether a repeat of the same request may well succeed.
+func Passing(err error) bool { return err != nil && passing(err) }
+
 func passing(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || errors.Is(err, context.DeadlineExceeded)

@@ -82,10 +82,7 @@ var noStatus = map[string]bool{
 	"PersistentVolumeClaim": true,
 }
 
-func hasStatus(o Object) bool {
-	builtIn := o.Group == "" || !strings.Contains(o.Group, ".") || strings.HasSuffix(o.Group, ".k8s.io")
-	return !builtIn || !noStatus[o.Kind]
-}
+func hasStatus(o Object) bool { return !builtIn(o.Group) || !noStatus[o.Kind] }
 
 // readiness is one wait.
 type readiness struct {

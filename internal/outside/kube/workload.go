@@ -228,3 +228,25 @@ func count(n *int32) int {
 	}
 	return int(*n)
 }
+
+// clusterWide are the built-in kinds that belong to no namespace.
+var clusterWide = map[string]bool{
+	"Namespace": true, "Node": true, "PersistentVolume": true, "CustomResourceDefinition": true,
+	"ClusterRole": true, "ClusterRoleBinding": true, "PriorityClass": true, "StorageClass": true,
+	"VolumeAttributesClass": true, "IngressClass": true, "RuntimeClass": true, "APIService": true,
+	"CSIDriver": true, "CSINode": true, "VolumeAttachment": true, "CertificateSigningRequest": true,
+	"ClusterTrustBundle": true, "DeviceClass": true, "ResourceSlice": true, "IPAddress": true,
+	"ServiceCIDR": true, "FlowSchema": true, "PriorityLevelConfiguration": true,
+	"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true,
+	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
+	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true,
+}
+
+// ClusterWide reports whether the object is of a built-in kind that belongs to no
+// namespace. Of a custom kind only the cluster knows.
+func ClusterWide(o Object) bool { return builtIn(o.Group) && clusterWide[o.Kind] }
+
+// builtIn reports whether the API group is Kubernetes's own.
+func builtIn(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}

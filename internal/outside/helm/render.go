@@ -1,0 +1,106 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// RenderRequest asks for a chart's manifests.
+type RenderRequest struct {
+	Chart     *Chart
+	Values    map[string]any
+	Release   string
+	Namespace string
+	Patch     Patch
+	Upgrade   bool   // render as for an upgrade
+	Kube      string // the Kubernetes version to render for, such as 1.34.0; empty: Helm's own
+	Redact    Redactor
+}
+
+// Rendered is a chart as it would be applied.
+type Rendered struct {
+	Patched
+	Hooks []string // the chart's own hooks, as kind/name
+}
+
+// Render renders a chart and patches it without speaking to a cluster.
+func (c *Client) Render(ctx context.Context, r RenderRequest) (Rendered, error) {
+	ch, err := r.Chart.fresh()
+	if err != nil {
+		return Rendered{}, err
+	}
+	values, err := copied(r.Values)
+	if err != nil {
+		return Rendered{}, err
+	}
+	cfg := action.NewConfiguration(action.ConfigurationSetLogger(discard))
+	in := action.NewInstall(cfg)
+	in.DryRunStrategy = action.DryRunClient
+	in.ReleaseName, in.Namespace = r.Release, r.Namespace
+	in.IsUpgrade = r.Upgrade
+	if r.Kube != "" {
+		in.KubeVersion, err = common.ParseKubeVersion(r.Kube)
+		if err != nil {
+			return Rendered{}, slipway.Errorf(slipway.Invalid, "%q is no Kubernetes version", r.Kube)
+		}
+	}
+	post := &postRenderer{patch: r.Patch}
+	in.PostRenderer = post
+	got, err := in.RunWithContext(ctx, ch, values)
+	if post.err != nil {
+		return Rendered{}, post.err
+	}
+	if err != nil {
+		return Rendered{}, r.Redact.told(err, "render the chart "+r.Chart.Name)
+	}
+	out := Rendered{Patched: post.out}
+	if rel, ok := got.(*releasev1.Release); ok {
+		out.Manifests = []byte(rel.Manifest)
+		for _, h := range rel.Hooks {
+			out.Hooks = append(out.Hooks, h.Kind+"/"+h.Name)
+		}
+	}
+	return out, nil
+}
+
+// postRenderer is PostRender as Helm calls it.
+type postRenderer struct {
+	patch    Patch
+	rendered func() // called when the templates are done
+	out      Patched
+	err      error // ours, before Helm wraps it in its words
+}
+
+func (p *postRenderer) Run(in *bytes.Buffer) (*bytes.Buffer, error) {
+	if p.rendered != nil {
+		p.rendered()
+	}
+	p.out, p.err = PostRender(in.Bytes(), p.patch)
+	if p.err != nil {
+		return nil, p.err
+	}
+	return bytes.NewBuffer(p.out.Manifests), nil
+}
+
+// copied returns values of its own to Helm, which changes those it is given.
+func copied(values map[string]any) (map[string]any, error) {
+	raw, err := json.Marshal(values)
+	if err != nil {
+		return nil, slipway.Errorf(slipway.Invalid, "the chart's values cannot be written as JSON: %v", err)
+	}
+	out := map[string]any{}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, slipway.Errorf(slipway.Invalid, "the chart's values are no object: %v", err)
+	}
+	if out == nil {
+		out = map[string]any{} // from null
+	}
+	return out, nil
+}
