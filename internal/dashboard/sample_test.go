@@ -144,7 +144,7 @@ func sampleApplicationPage() view.ApplicationPage {
 		Components: []view.Component{
 			{Name: "store", Declared: true},
 			{Name: "web", Declared: true, Scalable: true, Image: "registry.example.com/guestbook:1.2.0-patched", Replicas: &two, Env: []view.Setting{{Name: "LOG_LEVEL", Value: "debug"}}, Secrets: []view.Setting{{Name: "DATABASE_URL", Value: "guestbook-db"}}},
-			{Name: "worker", Declared: true, Scalable: true, Stopped: true, StoppedBy: 41, StoppedAt: before(192 * time.Second)},
+			{Name: "worker", Declared: true, Scalable: true, Stopped: true, StoppedBy: &view.TaskRow{Task: sampleUpgrade}, StoppedAt: before(192 * time.Second)},
 		},
 		Services: []view.Service{{Name: "page", Service: sampleDriver.Spec.Services["page"]}},
 		Revisions: view.List[view.RevisionRow]{Items: []view.RevisionRow{

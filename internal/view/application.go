@@ -19,6 +19,7 @@ type ApplicationFilter struct {
 	Environment string
 	Kind        slipway.ApplicationKind
 	State       slipway.ApplicationState
+	Name        string
 }
 
 // ApplicationRow is one line of the list of applications.
@@ -53,7 +54,7 @@ type Component struct {
 	Env       []Setting
 	Secrets   []Setting // the value is the name of a secret
 	Stopped   bool
-	StoppedBy int64 // the root task in which it was stopped
+	StoppedBy *TaskRow // the root task in which it was stopped
 	StoppedAt time.Time
 	Starting  bool // a task that starts it again runs or waits
 }
@@ -82,7 +83,7 @@ func (r *Reader) Applications(ctx context.Context, c slipway.Caller, f Applicati
 		if f.Project, f.Environment, ok = confine(c, f.Project, f.Environment); !ok {
 			return out, nil
 		}
-		list, err := tx.Applications(ctx, store.ApplicationFilter(f), p)
+		list, err := applications(ctx, tx, f, p)
 		if err != nil {
 			return out, err
 		}
@@ -95,6 +96,39 @@ func (r *Reader) Applications(ctx context.Context, c slipway.Caller, f Applicati
 		}
 		return out, addWhatGoesOn(ctx, tx, place)
 	})
+}
+
+func applications(ctx context.Context, tx *store.Tx, f ApplicationFilter, p Page) (List[slipway.Application], error) {
+	in := store.ApplicationFilter{Project: f.Project, Environment: f.Environment, Kind: f.Kind, State: f.State}
+	if f.Name == "" {
+		return tx.Applications(ctx, in, p)
+	}
+	// One name stands at most once in each environment, so that its list needs no pages.
+	var out List[slipway.Application]
+	var ids []int64
+	err := each(ctx, tx, func(id int64, _ string) { ids = append(ids, id) },
+		`SELECT a.id, a.name FROM applications a JOIN environments e ON e.id = a.environment_id JOIN projects p ON p.id = e.project_id
+			WHERE a.name = $1 AND a.deleted_at IS NULL ORDER BY p.name, e.name`, f.Name)
+	if err != nil {
+		return out, fmt.Errorf("list the applications named %s: %w", f.Name, err)
+	}
+	for _, id := range ids {
+		a, err := tx.Application(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		found := ApplicationFilter{Project: a.Project, Environment: a.Environment, Kind: a.Kind, State: a.State, Name: a.Name}
+		if f.matches(found) {
+			out.Items = append(out.Items, a)
+		}
+	}
+	return out, nil
+}
+
+// matches reports whether every field that f sets is the other's too.
+func (f ApplicationFilter) matches(o ApplicationFilter) bool {
+	return (f.Project == "" || f.Project == o.Project) && (f.Environment == "" || f.Environment == o.Environment) &&
+		(f.Kind == "" || f.Kind == o.Kind) && (f.State == "" || f.State == o.State) && (f.Name == "" || f.Name == o.Name)
 }
 
 // addWhatGoesOn adds the open tasks and the stopped components of all lines by one query
@@ -220,6 +254,13 @@ func applicationPage(ctx context.Context, tx *store.Tx, a slipway.Application) (
 		}
 	}
 	p.Components = componentRows(p.Driver.Spec, p.Spec, states, open.Items)
+	for i := range p.Components {
+		if by := p.Components[i].StoppedBy; by != nil {
+			if by.Task, err = tx.Task(ctx, by.ID); err != nil {
+				return p, err
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Driver.Spec.Services)) {
 		p.Services = append(p.Services, Service{Name: name, Service: p.Driver.Spec.Services[name]})
 	}
@@ -257,7 +298,10 @@ func componentRows(d slipway.DriverSpec, s slipway.ApplicationSpec, states []sli
 	for _, st := range states {
 		if st.Stopped {
 			c := row(st.Component)
-			c.Stopped, c.StoppedBy, c.StoppedAt = true, st.StoppedByTask, st.StoppedAt
+			c.Stopped, c.StoppedAt = true, st.StoppedAt
+			if st.StoppedByTask != 0 {
+				c.StoppedBy = &TaskRow{slipway.Task{ID: st.StoppedByTask}}
+			}
 		}
 	}
 	for _, t := range open {

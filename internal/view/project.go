@@ -72,25 +72,35 @@ type SecretRow struct {
 }
 
 // Secrets lists the secrets of an environment by name. It knows no values.
-func (r *Reader) Secrets(ctx context.Context, c slipway.Caller, project, name string) ([]SecretRow, error) {
-	return read(ctx, r, c, func(tx *store.Tx) ([]SecretRow, error) {
+func (r *Reader) Secrets(ctx context.Context, c slipway.Caller, project, name string, p Page) (List[SecretRow], error) {
+	return read(ctx, r, c, func(tx *store.Tx) (out List[SecretRow], err error) {
 		env, err := environment(ctx, tx, c, project, name)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		secrets, err := tx.Secrets(ctx, env.ID)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		uses, err := secretUses(ctx, tx, env)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		rows := make([]SecretRow, len(secrets))
-		for i, s := range secrets {
-			rows[i] = SecretRow{Secret: s, UsedBy: uses[s.Name]}
+		limit := p.Limit
+		if limit <= 0 {
+			limit = store.DefaultLimit
 		}
-		return rows, nil
+		for _, s := range secrets {
+			switch {
+			case s.Name <= p.After:
+			case len(out.Items) == min(limit, store.MaxLimit):
+				out.Next = out.Items[len(out.Items)-1].Name
+				return out, nil
+			default:
+				out.Items = append(out.Items, SecretRow{Secret: s, UsedBy: uses[s.Name]})
+			}
+		}
+		return out, nil
 	})
 }
 

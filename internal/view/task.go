@@ -203,8 +203,8 @@ func digest(p TaskPage) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// StepOutput returns one step of a task with everything that was kept of its output.
-func (r *Reader) StepOutput(ctx context.Context, c slipway.Caller, taskID, stepID int64) (slipway.Step, error) {
+// Step returns one step of a task with everything that was kept of its output.
+func (r *Reader) Step(ctx context.Context, c slipway.Caller, taskID, stepID int64) (slipway.Step, error) {
 	return read(ctx, r, c, func(tx *store.Tx) (slipway.Step, error) {
 		if _, err := seenTask(ctx, tx, c, taskID); err != nil {
 			return slipway.Step{}, err

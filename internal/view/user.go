@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"strings"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
@@ -27,24 +28,21 @@ func (r *Reader) User(ctx context.Context, c slipway.Caller, name string) (slipw
 	})
 }
 
-// Tokens lists the caller's tokens, or everybody's when an administrator asks for all. A
-// confined caller sees those of its own scope only. The tokens of actions are in no list:
-// each lives as long as its task.
-func (r *Reader) Tokens(ctx context.Context, c slipway.Caller, all bool, p Page) (List[slipway.Token], error) {
+// Everybody asks for the tokens of all users.
+const Everybody = "*"
+
+// Tokens lists the tokens of a user: the caller's own when user is empty; another's, or
+// Everybody's, for administrators. A confined caller sees those of its own scope only. The
+// tokens of actions are in no list: each lives as long as its task.
+func (r *Reader) Tokens(ctx context.Context, c slipway.Caller, user string, p Page) (List[slipway.Token], error) {
 	return read(ctx, r, c, func(tx *store.Tx) (out List[slipway.Token], err error) {
-		user := c.UserID
-		if all {
-			if !c.Role.Allows(slipway.Administrator) {
-				return out, slipway.Errorf(slipway.Forbidden, "only an administrator may list the tokens of others").
-					WithHint("list your own")
-			}
-			user = 0
-		} else if user == 0 {
-			return out, nil // nobody in the database: Slipway itself
+		of, err := tokensOf(ctx, tx, c, user)
+		if err != nil || of == nobody {
+			return out, err
 		}
 		// A confined caller's page is filled from as many of the store's as that takes.
 		for {
-			part, err := tx.Tokens(ctx, user, p)
+			part, err := tx.Tokens(ctx, of, p)
 			if err != nil {
 				return out, err
 			}
@@ -60,4 +58,25 @@ func (r *Reader) Tokens(ctx context.Context, c slipway.Caller, all bool, p Page)
 			p.After = part.Next
 		}
 	})
+}
+
+// nobody is the ID of a user who has no tokens: Slipway itself.
+const nobody = -1
+
+// tokensOf returns whose tokens to list; 0 stands for everybody's.
+func tokensOf(ctx context.Context, tx *store.Tx, c slipway.Caller, user string) (int64, error) {
+	switch {
+	case user == "" || strings.EqualFold(user, c.UserName):
+		if c.UserID == 0 {
+			return nobody, nil
+		}
+		return c.UserID, nil
+	case !c.Role.Allows(slipway.Administrator):
+		return 0, slipway.Errorf(slipway.Forbidden, "only an administrator may list the tokens of others").
+			WithHint("list your own")
+	case user == Everybody:
+		return 0, nil
+	}
+	u, err := tx.UserByName(ctx, user)
+	return u.ID, err
 }
