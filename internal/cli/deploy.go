@@ -105,9 +105,6 @@ func (s *session) validateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, w := range v.Warnings {
-				s.say("%s %s", s.yellow(s.Stderr, "warning:"), w)
-			}
 			return s.show(v, func() {
 				s.print("%s is valid: %s %s by %s %s", in.File, v.Name, v.AppVersion, v.DriverName, v.DriverVersion)
 			})

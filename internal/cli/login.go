@@ -126,11 +126,7 @@ func (s *session) whoamiCommand() *cobra.Command {
 				if who.Project != "" {
 					scope = who.Project + "/" + cmp.Or(who.Environment, "*")
 				}
-				ends := ""
-				if who.ExpiresAt != nil {
-					ends = ago(*who.ExpiresAt)
-				}
-				s.fields("user", who.User, "role", who.Role, "only", scope, "ends", ends, "server", t.url)
+				s.fields("user", who.User, "role", who.Role, "only", scope, "server", t.url)
 			})
 		},
 	}

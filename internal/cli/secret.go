@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -29,9 +28,7 @@ func (s *session) secretListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := client.All(c.Context(), func(ctx context.Context, p client.Page) ([]wire.Secret, string, error) {
-				return cl.Secrets(ctx, project, environment, p)
-			})
+			all, err := cl.Secrets(c.Context(), project, environment)
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ func (s *session) tokensCommand() *cobra.Command {
 }
 
 func (s *session) tokenListCommand() *cobra.Command {
-	var user string
+	var everybody bool
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List your tokens", Args: args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -37,7 +37,7 @@ func (s *session) tokenListCommand() *cobra.Command {
 				return err
 			}
 			all, err := client.All(c.Context(), func(ctx context.Context, p client.Page) ([]wire.Token, string, error) {
-				return cl.Tokens(ctx, user, p)
+				return cl.Tokens(ctx, everybody, p)
 			})
 			if err != nil {
 				return err
@@ -45,8 +45,7 @@ func (s *session) tokenListCommand() *cobra.Command {
 			return list(s, all, "no token", []string{"ID", "NAME", "USER", "BEGINS", "ROLE", "ONLY", "LAST USED", "ENDS"}, tokenRow)
 		},
 	}
-	c.Flags().StringVar(&user, "user", "", "those of another user; for administrators")
-	must(c.RegisterFlagCompletionFunc("user", s.completeUsers))
+	c.Flags().BoolVar(&everybody, "all", false, "everybody's; for administrators")
 	return c
 }
 

@@ -29,13 +29,13 @@ func (c *Client) ChangeUser(ctx context.Context, name string, in wire.UserChange
 	return out, err
 }
 
-// Tokens lists the caller's tokens or, for an administrator, those of all or of user.
-func (c *Client) Tokens(ctx context.Context, user string, p Page) ([]wire.Token, string, error) {
-	return list[wire.Token](ctx, c, "/tokens", nil, p.in(query("user", user)))
+// Tokens lists the caller's tokens or, for an administrator who asks for it, everybody's.
+func (c *Client) Tokens(ctx context.Context, all bool, p Page) ([]wire.Token, string, error) {
+	return list[wire.Token](ctx, c, "/tokens", nil, p.in(query("all", flag(all))))
 }
 
-// CreateToken makes a token. There is no key: its value is stored nowhere, so a repeat
-// could not give the first answer again.
+// CreateToken makes a token. It is never repeated by itself: the value is stored nowhere,
+// so a repeat could not give the first answer again.
 func (c *Client) CreateToken(ctx context.Context, in wire.NewToken) (wire.TokenValue, error) {
 	return ask[wire.TokenValue](ctx, c, in, "/tokens")
 }

@@ -51,11 +51,10 @@ type SpecInput struct {
 
 // Validation is the answer to a spec without fault.
 type Validation struct {
-	Name          string   `json:"name" doc:"The application's name."`
-	AppVersion    string   `json:"app_version"`
-	DriverName    string   `json:"driver_name"`
-	DriverVersion string   `json:"driver_version"`
-	Warnings      []string `json:"warnings,omitempty" nullable:"false"`
+	Name          string `json:"name" doc:"The application's name."`
+	AppVersion    string `json:"app_version"`
+	DriverName    string `json:"driver_name"`
+	DriverVersion string `json:"driver_version"`
 }
 
 // Plan says what a deploy of a spec would do. Asking for it writes nothing.

@@ -8,7 +8,7 @@ type Installation struct {
 	ExternalID string    `json:"external_id" doc:"The short ID that third parties are shown."`
 	Version    string    `json:"version" doc:"The version of the server that answers."`
 	CreatedAt  time.Time `json:"created_at"`
-	Replicas   []Replica `json:"replicas" nullable:"false" doc:"The processes that are alive."`
+	Replicas   []Replica `json:"replicas,omitempty" nullable:"false" doc:"The processes that are alive; not told to a confined token."`
 }
 
 // Replica is one running process of the installation.

@@ -1,7 +1,5 @@
 package wire
 
-import "time"
-
 // Login exchanges a password for a personal token.
 type Login struct {
 	Username  string `json:"username" minLength:"1" maxLength:"64"`
@@ -17,11 +15,10 @@ type Session struct {
 
 // Whoami says who the server takes the caller for.
 type Whoami struct {
-	User        string     `json:"user"`
-	Role        string     `json:"role" enum:"read-only,read-write,administrator" doc:"What counts: the least of the user's role and the token's."`
-	TokenID     int64      `json:"token_id,omitempty"`
-	TaskID      int64      `json:"task_id,omitempty" doc:"Set for the token of a task's actions."`
-	Project     string     `json:"project,omitempty" doc:"Set when the token sees this project only."`
-	Environment string     `json:"environment,omitempty" doc:"Set when the token sees this environment only."`
-	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token ends; absent when it does not."`
+	User        string `json:"user"`
+	Role        string `json:"role" enum:"read-only,read-write,administrator" doc:"What counts: the least of the user's role and the token's."`
+	TokenID     int64  `json:"token_id,omitempty"`
+	TaskID      int64  `json:"task_id,omitempty" doc:"Set for the token of a task's actions."`
+	Project     string `json:"project,omitempty" doc:"Set when the token sees this project only."`
+	Environment string `json:"environment,omitempty" doc:"Set when the token sees this environment only."`
 }
