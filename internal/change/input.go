@@ -103,6 +103,10 @@ type CreateTokenInput struct {
 	Project     string
 	Environment string
 	ExpiresIn   time.Duration // 0: it does not expire
+
+	// IdempotencyKey keeps a repeat from making a second token. The repeat is a conflict:
+	// the value was shown to the first request and stands nowhere.
+	IdempotencyKey string
 }
 
 // NewToken is a token with its value, which is shown this once and stored nowhere.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/spec"
 )
 
 // Plan says what a deploy would do. Making it writes nothing.
@@ -31,15 +32,9 @@ type Plan struct {
 	Warnings      []string
 }
 
-// DiffLine is one difference between the wanted spec and the new one. A value that is not
-// set is empty, and its Has is false, which tells it from an empty text.
-type DiffLine struct {
-	Path   string // components.web.env.LOG_LEVEL
-	Old    string
-	New    string
-	HasOld bool
-	HasNew bool
-}
+// DiffLine is one difference between the wanted spec and the new one. An empty Old means
+// that the path is new, an empty New that it is gone.
+type DiffLine = spec.DiffLine
 
 // PlannedHook is one mode of a hook that will run, with the names of its actions. The
 // upgrade's core runs also without an action: then Slipway itself changes the version.

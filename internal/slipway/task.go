@@ -23,6 +23,13 @@ var taskTitles = map[TaskKind]string{
 // Title is the task's type in words: "Stop components".
 func (k TaskKind) Title() string { return taskTitles[k] }
 
+// The nouns that wake-ups name: who accepts a request wakes them, who reconciles handles
+// them.
+const (
+	WakeTask = "task"
+	WakeCall = "action-call"
+)
+
 // TaskState moves in one direction; package task alone moves it.
 //
 //	queued ─claim─▶ running ─▶ succeeded | failed | cancelled

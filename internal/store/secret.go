@@ -93,5 +93,11 @@ func namesSecret(s slipway.ApplicationSpec, name string) bool {
 			}
 		}
 	}
+	for _, v := range s.Parameters {
+		// A parameter that is a secret is written { secret = "name" }.
+		if p, ok := v.(map[string]any); ok && len(p) == 1 && p["secret"] == name {
+			return true
+		}
+	}
 	return false
 }

@@ -32,7 +32,8 @@ func readTask(scan scan) (t slipway.Task, err error) {
 }
 
 // CreateTask adds a queued task. One with ParentStepID is a child: its root is that of the
-// step's task. A root task with ChangeID becomes the task of that change.
+// step's task. One with only RootID runs under that root too, but no step shows it. A root
+// task with ChangeID becomes the task of that change.
 func (tx *Tx) CreateTask(ctx context.Context, t slipway.Task) (slipway.Task, error) {
 	if t.ParentStepID != 0 {
 		root, err := one(ctx, tx, fmt.Sprintf("step %d", t.ParentStepID), func(scan scan) (id int64, err error) {
@@ -42,8 +43,6 @@ func (tx *Tx) CreateTask(ctx context.Context, t slipway.Task) (slipway.Task, err
 			return t, err
 		}
 		t.RootID = root
-	} else {
-		t.RootID = 0
 	}
 	id, err := tx.insert(ctx, `INSERT INTO tasks (kind, title, application_id, change_id, root_id, parent_step_id, args, state,
 			epoch, holder, cancelled_by, requested_by, error, hint, created_at)
