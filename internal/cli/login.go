@@ -16,7 +16,7 @@ func (s *session) loginCommand() *cobra.Command {
 		Use: "login [URL]", Short: "Log in to a server", Args: args(0, 1),
 		Long: `Log in to a server: exchange a password for a personal token, named after this
 host, and keep it in contexts.toml, which only you can read. "slipway logout"
-revokes it. Programs use a token of their own instead: see slipway tokens create.`,
+revokes it. Programs use tokens of their own: see slipway tokens create.`,
 		Example: "  slipway login https://slipway.example.com\n  slipway login --username ada --password-stdin < password-file",
 		RunE: func(c *cobra.Command, a []string) error {
 			if len(a) == 1 {

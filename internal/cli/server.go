@@ -13,8 +13,9 @@ func (s *session) serverCommand() *cobra.Command {
 	var load func(*cobra.Command) (config.Config, error)
 	c := &cobra.Command{
 		Use: "server", Short: "Run the server", Args: args(0, 0),
-		Long: `Run the server: API, dashboard and workers in one process, with a SQLite database
-in its data directory and a Prefect server of its own. It needs no set-up.
+		Long: `Run the server: API, dashboard and workers in one process, with a SQLite
+database in its data directory and a Prefect server of its own. It needs no
+set-up.
 
 Settings come from a file, then variables SLIPWAY_*, then flags, each stronger
 than the one before. "slipway config check" shows what they come to.`,
