@@ -10,6 +10,9 @@ import (
 type Dialect struct {
 	Name string // sqlite or postgres
 
+	// Shared says that several processes may have the database open at once.
+	Shared bool
+
 	// Numbered parameters are written $1, $2 …; the queries of this package write ?.
 	Numbered bool
 

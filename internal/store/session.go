@@ -65,7 +65,9 @@ func (tx *Tx) LoginFailures(ctx context.Context, key string) (LoginFailure, erro
 	return f, err
 }
 
-func readLoginFailure(scan scan) (f LoginFailure, err error) { return f, scan(&f.Failures, at(&f.LastAt)) }
+func readLoginFailure(scan scan) (f LoginFailure, err error) {
+	return f, scan(&f.Failures, at(&f.LastAt))
+}
 
 // RecordLoginFailure counts one more failure and returns them with it.
 func (tx *Tx) RecordLoginFailure(ctx context.Context, key string) (LoginFailure, error) {

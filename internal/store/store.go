@@ -48,6 +48,10 @@ func New(c Config) *Store {
 // Dialect names the database: sqlite or postgres.
 func (s *Store) Dialect() string { return s.dialect.Name }
 
+// Shared reports whether other processes may have the database open. Where they cannot,
+// whatever is found running at the start is dead.
+func (s *Store) Shared() bool { return s.dialect.Shared }
+
 // Now is the store's clock, as a transaction begun at this moment would have it.
 func (s *Store) Now() time.Time { return cut(s.clock()) }
 

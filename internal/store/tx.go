@@ -20,6 +20,7 @@ type Tx struct {
 	raw    *sql.Tx
 	before []func(context.Context) error
 	after  []func()
+	bag    map[any]any
 	woken  bool
 }
 
@@ -38,6 +39,19 @@ func (tx *Tx) BeforeCommit(f func(context.Context) error) { tx.before = append(t
 // AfterCommit has f run once the transaction is durable. It is for waking others, not
 // for work: if the process dies in between, f never runs.
 func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }
+
+// Attached returns what was attached to the transaction under key, which it makes the
+// first time. It lets a package gather, over a whole transaction, what it does at its end.
+func (tx *Tx) Attached(key any, make func() any) any {
+	if v, ok := tx.bag[key]; ok {
+		return v
+	}
+	if tx.bag == nil {
+		tx.bag = map[any]any{}
+	}
+	tx.bag[key] = make()
+	return tx.bag[key]
+}
 
 // sql returns the query as the dialect wants it. Queries are few and fixed, so each is
 // translated once.

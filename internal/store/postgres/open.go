@@ -67,6 +67,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	db.Store = store.New(store.Config{Write: db.sql, Read: db.sql, Clock: o.Clock, Dialect: store.Dialect{
 		Name:       "postgres",
+		Shared:     true,
 		Numbered:   true,
 		Time:       func(t time.Time) any { return t },
 		Sort:       sortError,

@@ -30,6 +30,7 @@ CREATE TABLE wakeups (
     generation BIGINT NOT NULL,
     job_id     BIGINT,
     next_at    TIMESTAMPTZ,
+    queue      TEXT NOT NULL,
     priority   INTEGER NOT NULL,
     failures   INTEGER NOT NULL,
     PRIMARY KEY (noun, noun_id)

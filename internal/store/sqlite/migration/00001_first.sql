@@ -30,6 +30,7 @@ CREATE TABLE wakeups (
     generation INTEGER NOT NULL,
     job_id     INTEGER,
     next_at    TEXT,
+    queue      TEXT NOT NULL,
     priority   INTEGER NOT NULL,
     failures   INTEGER NOT NULL,
     PRIMARY KEY (noun, noun_id)
