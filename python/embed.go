@@ -3,7 +3,14 @@
 // Python package itself.
 package python
 
-import "embed"
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"sync"
+)
 
 // Source holds src/slipway and src/styrmin_backend. The files are named by pattern, because
 // a folder's pattern leaves out names that start with an underscore.
@@ -15,3 +22,20 @@ var Source embed.FS
 //
 //go:embed requirements.lock
 var Lock []byte
+
+// Digest names this content of Source: the first characters of a hash over every file.
+var Digest = sync.OnceValue(func() string {
+	sum := sha256.New()
+	err := fs.WalkDir(Source, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := Source.ReadFile(path)
+		fmt.Fprintf(sum, "%s %d\n%s", path, len(content), content)
+		return err
+	})
+	if err != nil {
+		panic(err) // the files are in the binary
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16]
+})

@@ -137,17 +137,9 @@ func one(p ...Phase) []Phase { return p }
 
 func concat(p ...[]Phase) []Phase { return slices.Concat(p...) }
 
-// Turn says whether a root task may begin: the changes of one application run in order,
-// one at a time, unless the task's change asked to overtake. open are the application's
-// root tasks that are not over, in any order.
-func Turn(task slipway.Task, overtake bool, open []slipway.Task) (ahead slipway.Task, mayBegin bool) {
-	if overtake || !task.Root() {
-		return slipway.Task{}, true
-	}
-	for _, o := range open {
-		if o.ID < task.ID && o.Root() && !o.State.Over() && (ahead.ID == 0 || o.ID < ahead.ID) {
-			ahead = o
-		}
-	}
-	return ahead, ahead.ID == 0
+// MayBegin says whether a root task may begin: the changes of one application run in
+// order, one at a time, unless its change asked to overtake. earlier tells whether an
+// earlier root task is not over. The tasks that an action starts run beside their root.
+func MayBegin(t slipway.Task, overtake, earlier bool) bool {
+	return overtake || !earlier || !t.Root()
 }
