@@ -194,7 +194,7 @@ func waitsFor(ctx context.Context, tx *store.Tx, t slipway.Task, ch slipway.Chan
 // digest stands for everything that a task's page shows. Two readings of an unchanged
 // task have the same one.
 func digest(p TaskPage) (string, error) {
-	p.Application.UpdatedAt = p.Application.CreatedAt // others' changes of it are not on the page
+	p.Application = slipway.Application{State: p.Application.State} // of the rest, the page shows what never changes
 	b, err := json.Marshal(p)
 	if err != nil {
 		return "", fmt.Errorf("digest task %d: %w", p.Task.ID, err)
