@@ -3,6 +3,7 @@ package dashboard
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -14,6 +15,8 @@ type fault struct {
 	Msg, Hint string
 	Fields    []slipway.FieldError
 	RequestID string
+	// RetryAfter is how long to wait before a repeat; 0: not said.
+	RetryAfter time.Duration
 }
 
 var statuses = map[slipway.Kind]int{
@@ -34,7 +37,7 @@ func newFault(err error, requestID string) fault {
 	f := fault{Status: statuses[slipway.KindOf(err)], RequestID: requestID}
 	var e *slipway.Error
 	if errors.As(err, &e) && e.Kind != slipway.Internal {
-		f.Msg, f.Hint, f.Fields = e.Msg, e.Hint, e.Fields
+		f.Msg, f.Hint, f.Fields, f.RetryAfter = e.Msg, e.Hint, e.Fields, e.RetryAfter
 		return f
 	}
 	f.Msg = "Slipway could not answer"

@@ -17,6 +17,7 @@ type frame struct {
 	Path    string         // of this page, with its query
 	Live    string         // the event stream that wakes this page; empty: it stays as it is
 	Moving  bool           // something on it is under way: reload it where no script does
+	Key     string         // makes the repeat of a form on it harmless
 	Now     time.Time
 	Version string
 }

@@ -64,7 +64,10 @@
     const e = document.getElementById("offline");
     if (e) e.hidden = !yes;
   };
-  document.addEventListener("htmx:sse:error", () => offline(true));
+  document.addEventListener("htmx:sse:error", (e) => {
+    if (e.detail?.status === 401) location.reload(); // the session has ended: the sign-in comes
+    else offline(true);
+  });
   document.addEventListener("htmx:sse:after:connection", () => offline(false));
   // What failed comes first to those who do not see the page.
   document.addEventListener("DOMContentLoaded", () => document.getElementById("problem")?.focus());
