@@ -146,7 +146,7 @@ func (s *session) completeTokens(c *cobra.Command, a []string, _ string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return s.complete(c, func(ctx context.Context, cl *client.Client) ([]string, error) {
-		all, next, err := cl.Tokens(ctx, false, manyNames)
+		all, next, err := cl.Tokens(ctx, "", manyNames)
 		return names(all, next, err, func(t wire.Token) string {
 			return cobra.CompletionWithDesc(strconv.FormatInt(t.ID, 10), t.Name)
 		})

@@ -3,6 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -55,15 +58,13 @@ func printPlan(w io.Writer, p wire.Plan) {
 	path, old := 0, 0
 	for _, d := range p.Diff {
 		path = max(path, utf8.RuneCountInString(d.Path))
-		if d.Old != nil {
-			old = max(old, utf8.RuneCountInString(value(d.Old)))
-		}
+		old = max(old, utf8.RuneCountInString(value(d.Old)))
 	}
 	for _, d := range p.Diff {
 		switch {
-		case d.Old == nil:
+		case d.Old == "":
 			fmt.Fprintf(w, "  %s   + %s\n", pad(d.Path, path), value(d.New))
-		case d.New == nil:
+		case d.New == "":
 			fmt.Fprintf(w, "  %s   - %s\n", pad(d.Path, path), value(d.Old))
 		default:
 			fmt.Fprintf(w, "  %s   %s → %s\n", pad(d.Path, path), pad(value(d.Old), old), value(d.New))
@@ -74,20 +75,12 @@ func printPlan(w io.Writer, p wire.Plan) {
 	}
 }
 
-// value shows a text that may be empty or have several lines on one line.
-func value(v *string) string {
-	if v == nil {
-		return ""
+// value shows a text of several lines on one line.
+func value(v string) string {
+	if strings.ContainsFunc(v, unicode.IsControl) {
+		return strconv.Quote(v)
 	}
-	if *v == "" {
-		return `""`
-	}
-	for _, r := range *v {
-		if r < ' ' {
-			return fmt.Sprintf("%q", *v)
-		}
-	}
-	return *v
+	return v
 }
 
 func pad(s string, width int) string {

@@ -11,8 +11,6 @@ import (
 
 // These tests stand in the pure world.
 
-func text(s string) *string { return &s }
-
 func TestPrintPlan(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -23,8 +21,8 @@ func TestPrintPlan(t *testing.T) {
 		{"an upgrade, as the design shows it", wire.Plan{
 			Name: "guestbook", Revision: 3, NewRevision: 4,
 			Diff: []wire.DiffLine{
-				{Path: "app.version", Old: text("1.0.0"), New: text("1.1.0")},
-				{Path: "components.web.env.LOG_LEVEL", Old: text("info"), New: text("debug")},
+				{Path: "app.version", Old: "1.0.0", New: "1.1.0"},
+				{Path: "components.web.env.LOG_LEVEL", Old: "info", New: "debug"},
 			},
 			Summary: "runs: upgrade pre (backup), upgrade (migrate), upgrade post (check) · restarts: web · stops meanwhile: worker",
 		}, `
@@ -34,7 +32,7 @@ guestbook  revision 3 → 4
 runs: upgrade pre (backup), upgrade (migrate), upgrade post (check) · restarts: web · stops meanwhile: worker
 `},
 		{"a new application", wire.Plan{
-			Name: "guestbook", NewRevision: 1, Diff: []wire.DiffLine{{Path: "app.version", New: text("1.0.0")}}, Summary: "runs: setup pre (check)",
+			Name: "guestbook", NewRevision: 1, Diff: []wire.DiffLine{{Path: "app.version", New: "1.0.0"}}, Summary: "runs: setup pre (check)",
 		}, `
 guestbook  new, revision 1
   app.version   + 1.0.0
@@ -43,7 +41,7 @@ runs: setup pre (check)
 		{"nothing to do", wire.Plan{Name: "guestbook", Revision: 4, NewRevision: 4}, "\nguestbook  revision 4, nothing changes\n"},
 		{"values that are empty, gone or of several lines", wire.Plan{
 			Name: "guestbook", Revision: 1, NewRevision: 2,
-			Diff: []wire.DiffLine{{Path: "a", Old: text(""), New: text("x\ny")}, {Path: "bb", Old: text("z")}},
+			Diff: []wire.DiffLine{{Path: "a", Old: `""`, New: "x\ny"}, {Path: "bb", Old: "z"}},
 		}, `
 guestbook  revision 1 → 2
   a    "" → "x\ny"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -28,7 +29,9 @@ func (s *session) secretListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := cl.Secrets(c.Context(), project, environment)
+			all, err := client.All(c.Context(), func(ctx context.Context, p client.Page) ([]wire.Secret, string, error) {
+				return cl.Secrets(ctx, project, environment, p)
+			})
 			if err != nil {
 				return err
 			}

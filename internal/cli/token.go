@@ -28,6 +28,7 @@ func (s *session) tokensCommand() *cobra.Command {
 }
 
 func (s *session) tokenListCommand() *cobra.Command {
+	var user string
 	var everybody bool
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List your tokens", Args: args(0, 0),
@@ -36,8 +37,11 @@ func (s *session) tokenListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if everybody {
+				user = client.Everybody
+			}
 			all, err := client.All(c.Context(), func(ctx context.Context, p client.Page) ([]wire.Token, string, error) {
-				return cl.Tokens(ctx, everybody, p)
+				return cl.Tokens(ctx, user, p)
 			})
 			if err != nil {
 				return err
@@ -45,7 +49,10 @@ func (s *session) tokenListCommand() *cobra.Command {
 			return list(s, all, "no token", []string{"ID", "NAME", "USER", "BEGINS", "ROLE", "ONLY", "LAST USED", "ENDS"}, tokenRow)
 		},
 	}
+	c.Flags().StringVar(&user, "user", "", "those of another user; for administrators")
 	c.Flags().BoolVar(&everybody, "all", false, "everybody's; for administrators")
+	c.MarkFlagsMutuallyExclusive("user", "all")
+	must(c.RegisterFlagCompletionFunc("user", s.completeUsers))
 	return c
 }
 

@@ -55,9 +55,8 @@ func (c *Client) DeleteEnvironment(ctx context.Context, project, environment str
 }
 
 // Secrets lists the secrets of an environment, without values.
-func (c *Client) Secrets(ctx context.Context, project, environment string) ([]wire.Secret, error) {
-	all, _, err := list[wire.Secret](ctx, c, "/environments/{project}/{environment}/secrets", []string{project, environment}, nil)
-	return all, err
+func (c *Client) Secrets(ctx context.Context, project, environment string, p Page) ([]wire.Secret, string, error) {
+	return list[wire.Secret](ctx, c, "/environments/{project}/{environment}/secrets", []string{project, environment}, p.in(query()))
 }
 
 // SetSecret gives a secret a value.

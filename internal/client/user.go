@@ -29,9 +29,12 @@ func (c *Client) ChangeUser(ctx context.Context, name string, in wire.UserChange
 	return out, err
 }
 
-// Tokens lists the caller's tokens or, for an administrator who asks for it, everybody's.
-func (c *Client) Tokens(ctx context.Context, all bool, p Page) ([]wire.Token, string, error) {
-	return list[wire.Token](ctx, c, "/tokens", nil, p.in(query("all", flag(all))))
+// Everybody asks for the tokens of all users.
+const Everybody = "*"
+
+// Tokens lists the caller's tokens or, for an administrator, those of user or Everybody.
+func (c *Client) Tokens(ctx context.Context, user string, p Page) ([]wire.Token, string, error) {
+	return list[wire.Token](ctx, c, "/tokens", nil, p.in(query("user", user)))
 }
 
 // CreateToken makes a token. It is never repeated by itself: the value is stored nowhere,

@@ -76,11 +76,12 @@ type Plan struct {
 	Warnings      []string      `json:"warnings,omitempty" nullable:"false"`
 }
 
-// DiffLine is one field that changes. Old or New is absent when there is none.
+// DiffLine is one field that changes. Old or New is absent when there is none; a text that
+// is empty is written as "".
 type DiffLine struct {
-	Path string  `json:"path" example:"components.web.env.LOG_LEVEL"`
-	Old  *string `json:"old,omitempty"`
-	New  *string `json:"new,omitempty"`
+	Path string `json:"path" example:"components.web.env.LOG_LEVEL"`
+	Old  string `json:"old,omitempty"`
+	New  string `json:"new,omitempty"`
 }
 
 // PlannedHook is one mode of a hook that will run, with its actions.
