@@ -54,6 +54,16 @@ func (tx *Tx) DeleteSecret(ctx context.Context, environmentID int64, name string
 	return nil
 }
 
+// AnySecret reports whether the database holds a sealed value: then the key that sealed it
+// must be there, and a new one must not take its place.
+func (tx *Tx) AnySecret(ctx context.Context) (bool, error) {
+	var there bool
+	if err := tx.value(ctx, []any{&there}, `SELECT EXISTS (SELECT 1 FROM secrets)`); err != nil {
+		return false, fmt.Errorf("look for secrets: %w", err)
+	}
+	return there, nil
+}
+
 // SecretUses lists, as shop/production/guestbook, the applications of an environment whose
 // wanted revision names the secret.
 func (tx *Tx) SecretUses(ctx context.Context, environmentID int64, name string) ([]string, error) {
