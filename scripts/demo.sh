@@ -8,7 +8,7 @@ source scripts/lib.sh
 demo=$PWD/demo
 slipway=$PWD/bin/slipway
 url=http://127.0.0.1:${SLIPWAY_DEMO_PORT:-8080}
-export SLIPWAY_CONFIG_HOME=$demo/config
+export XDG_CONFIG_HOME=$demo/config
 cluster_dir=${SLIPWAY_CLUSTER_DIR:-/var/lib/slipway-test-cluster}
 
 run() {
@@ -43,7 +43,7 @@ up() {
 		say "cluster: a real one-node Kubernetes (the first build takes some ten minutes)"
 		touch "$demo/own-cluster"
 		test/cluster/cluster.sh up
-		test/cluster/cluster.sh guestbook
+		test/cluster/cluster.sh build-guestbook
 		export KUBECONFIG=$cluster_dir/kubeconfig
 	fi
 
@@ -63,12 +63,12 @@ up() {
 	password=$(head -c 18 /dev/urandom | base64 | tr '+/' 'ab')
 	printf '%s\n' "$password" >"$demo/password"
 	chmod 600 "$demo/password"
-	run setup --url "$url" --secret-file "$demo/data/setup-secret" --username admin --password-stdin <"$demo/password"
+	run setup --server "$url" --secret-file "$demo/data/setup-secret" --username admin --password-stdin <"$demo/password"
 
 	say "a place, a secret, a driver"
 	run projects create demo
 	run environments create demo/dev
-	printf 'a-password-of-the-demo' | run secrets set guestbook-db -e demo/dev --value-stdin
+	run secrets set guestbook-db -e demo/dev <<<"a-password-of-the-demo"
 	run driver load examples/drivers/guestbook
 
 	say "install 1.0.0"

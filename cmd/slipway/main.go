@@ -5,12 +5,15 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
 
 	"slipway.dev/slipway/internal/cli"
+	"slipway.dev/slipway/internal/config"
+	"slipway.dev/slipway/internal/server"
 )
 
 // version is set when a release is linked.
@@ -24,6 +27,12 @@ func main() {
 	code := cli.Run(ctx, cli.Process{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Environ: os.Environ(), Version: buildVersion(),
+		Commands: cli.Commands{
+			Server: func(ctx context.Context, c config.Config, out io.Writer) error {
+				return server.Run(ctx, c, buildVersion(), out)
+			},
+			PythonInstall: server.PythonInstall,
+		},
 	})
 	stop()
 	os.Exit(code)

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"slipway.dev/slipway/internal/api"
+	"slipway.dev/slipway/internal/dashboard"
+	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/task"
+)
+
+// mount puts the API and the pages under mux. A worker has neither, but for the API on the
+// door of its own actions.
+func (s *Server) mount(mux *http.ServeMux) {
+	mux.Handle("/api/", api.Handler(api.Dependencies{
+		Auth: s.Auth, Change: s.Change, View: s.View, Events: events{s.Events}, Version: s.Version, Log: s.log,
+		BundleBytes: int64(s.Config.Limits.DriverBundle), RequestBytes: int64(s.Config.Limits.Request), Stopping: s.stopping,
+	}))
+	if !s.Config.Role.ServesAPI() {
+		return
+	}
+	mux.Handle("/", dashboard.Handler(dashboard.Dependencies{
+		Auth: s.Auth, Change: s.Change, View: s.View,
+		Subscribe: func() (<-chan slipway.Event, func()) {
+			sub := s.Events.Subscribe()
+			return sub.C, sub.Close
+		},
+		Version: s.Version, PrefectUI: s.Config.Prefect.UIURL, Log: s.log, Stopping: s.stopping,
+	}))
+}
+
+// events is package task's broadcaster as package api wants it.
+type events struct{ *task.Events }
+
+func (e events) Subscribe(ctx context.Context, after int64) (past []slipway.Event, next <-chan slipway.Event, stop func(), err error) {
+	if after == 0 {
+		sub := e.Events.Subscribe()
+		return nil, sub.C, sub.Close, nil
+	}
+	sub, past, err := e.SubscribeAfter(ctx, after)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return past, sub.C, sub.Close, nil
+}

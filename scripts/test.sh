@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Everything, on the real parts: both databases, Prefect, a Kubernetes, a browser. It installs what it
+# needs, and fails when a real part is missing. Root, on Debian.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/lib.sh
+began=$SECONDS
+
+[[ $(id -u) == 0 ]] || die "make test starts a Kubernetes node, which needs root"
+need_packages git curl ca-certificates python3 python3-venv postgresql chromium procps \
+	containerd runc containernetworking-plugins etcd-server iptables iproute2
+# A database of the package would only take memory; the tests start their own.
+if command -v pg_dropcluster >/dev/null; then service postgresql stop >/dev/null 2>&1 || true; fi
+
+say "build"
+make build
+
+# The longest build first, beside which nothing waits for it.
+say "cluster"
+test/cluster/cluster.sh up
+test/cluster/cluster.sh build-guestbook
+export SLIPWAY_TEST_KUBECONFIG=${SLIPWAY_CLUSTER_DIR:-/var/lib/slipway-test-cluster}/kubeconfig
+finish() { test/cluster/cluster.sh down || true; }
+[[ -n ${SLIPWAY_KEEP_CLUSTER:-} ]] || trap finish EXIT
+
+scripts/check.sh static
+
+say "the environment of actions"
+SLIPWAY_TEST_VENV=$SLIPWAY_CACHE/python-actions
+bin/slipway python install --python-venv "$SLIPWAY_TEST_VENV"
+export SLIPWAY_TEST_VENV
+
+say "tests of the cluster itself"
+(cd test/cluster && go test -count=1 -timeout 20m ./...)
+
+say "all tests: unit, both databases, real Prefect, real cluster, browser"
+SLIPWAY_TEST_BIN=$PWD/bin/slipway go test -count=1 -p 1 -timeout 40m -tags e2e,cluster,browser ./...
+
+say "everything passed in $((SECONDS - began)) s"
