@@ -1,0 +1,3 @@
+package task
+
+func child() {}
