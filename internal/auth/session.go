@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -19,18 +20,14 @@ const (
 	sessionSeen = "seen" // when its idle time was last put back, in Unix seconds
 )
 
+// newSessions makes the manager by hand: scs.New would start a goroutine, which nothing
+// can end, for a store in memory that is not ours.
 func newSessions(c Config) *scs.SessionManager {
-	s := scs.New()
-	s.Store = sessionStore{c.Store}
-	s.HashTokenInStore = true
-	s.IdleTimeout, s.Lifetime = c.SessionIdle, c.SessionLifetime
-	if s.IdleTimeout == 0 {
-		s.IdleTimeout = 12 * time.Hour
+	s := &scs.SessionManager{
+		IdleTimeout: cmp.Or(c.SessionIdle, 12*time.Hour), Lifetime: cmp.Or(c.SessionLifetime, 7*24*time.Hour),
+		Store: sessionStore{c.Store}, HashTokenInStore: true, Codec: scs.GobCodec{},
+		Cookie: scs.SessionCookie{Name: "slipway_session", HttpOnly: true, SameSite: http.SameSiteLaxMode, Path: "/", Persist: true},
 	}
-	if s.Lifetime == 0 {
-		s.Lifetime = 7 * 24 * time.Hour
-	}
-	s.Cookie.Name, s.Cookie.HttpOnly, s.Cookie.SameSite, s.Cookie.Path = "slipway_session", true, http.SameSiteLaxMode, "/"
 	if c.SecureCookies {
 		// The prefix has browsers refuse a cookie of this name that is not Secure or that
 		// another host of the domain has set.
@@ -89,8 +86,12 @@ func (a *Authenticator) extend(ctx context.Context, token string) error {
 		return err // it ended meanwhile
 	}
 	a.sessions.Put(ctx, sessionSeen, time.Now().Unix())
-	_, _, err = a.sessions.Commit(context.WithValue(ctx, extending{}, true))
+	_, _, err = a.sessions.Commit(withExtending(ctx))
 	return err
+}
+
+func withExtending(ctx context.Context) context.Context {
+	return context.WithValue(ctx, extending{}, true)
 }
 
 // begin starts a session of its own for a user, never one that the browser brought: a

@@ -35,6 +35,9 @@ func (l *loader) checkDatabase() {
 		}
 		return
 	}
+	if l.c.Database.keywords() {
+		return // the driver reads these, and says what is wrong with them
+	}
 	u, err := url.Parse(l.c.Database.Reveal())
 	switch {
 	case err != nil:

@@ -3,6 +3,7 @@ package config
 import (
 	"log/slog"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -17,6 +18,9 @@ func (d DSN) Reveal() string { return string(d) }
 func (d DSN) String() string {
 	if d == "" {
 		return ""
+	}
+	if d.keywords() {
+		return passwordKeyword.ReplaceAllString(string(d), "${1}="+hidden)
 	}
 	u, err := url.Parse(string(d))
 	if err != nil {
@@ -33,6 +37,16 @@ func (d DSN) String() string {
 	}
 	return strings.ReplaceAll(u.String(), url.QueryEscape(hidden), hidden)
 }
+
+// keywords reports whether the address has PostgreSQL's other form: host=db dbname=slipway.
+func (d DSN) keywords() bool {
+	return !strings.Contains(string(d), "://") && keyword.MatchString(string(d))
+}
+
+var (
+	keyword         = regexp.MustCompile(`^\s*[a-z_]+\s*=`)
+	passwordKeyword = regexp.MustCompile(`(?i)(\w*password)\s*=\s*('(?:[^'\\]|\\.)*'?|\S*)`)
+)
 
 const hidden = "***"
 

@@ -193,6 +193,9 @@ func TestDSNShowsNoPassword(t *testing.T) {
 		"postgres://u:p@h:1/d":             "postgres://u:***@h:1/d",
 		"postgres://u@h/d?sslmode=disable": "postgres://u@h/d?sslmode=disable",
 		"postgres://h/d?password=hunter2&sslpassword=x": "postgres://h/d?password=***&sslpassword=***",
+		"host=db password=hunter2 dbname=slipway":       "host=db password=*** dbname=slipway",
+		`host=db password = 'hun ter\'2' user=u`:        "host=db password=*** user=u",
+		"password='never closed":                        "password=***",
 		"postgres://u:p%zz@h/d":                         "postgres://…",
 	} {
 		if got := dsn.String(); got != want {
