@@ -46,11 +46,11 @@ func (s *service) callAction(ctx context.Context, c slipway.Caller, in *struct {
 
 func (s *service) getActionCall(ctx context.Context, c slipway.Caller, in *struct {
 	Call int64 `path:"call" minimum:"1"`
-	waiting
+	Waiting
 },
 ) (*answer[wire.ActionCall], error) {
 	var call slipway.ActionCall
-	err := s.until(ctx, in.waiting, func(ctx context.Context) (over bool, err error) {
+	err := s.until(ctx, in.Waiting, func(ctx context.Context) (over bool, err error) {
 		call, err = s.View.ActionCall(ctx, c, in.Call)
 		return call.State != slipway.CallRunning, err
 	})

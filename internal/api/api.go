@@ -123,13 +123,14 @@ const (
 	maxWait         = 25               // seconds that a question may be held back
 )
 
-// page is the part of a request that picks a page of a listing.
-type page struct {
+// Page is the part of a request that picks a page of a listing. Like every type that is
+// embedded in a request it is exported: huma passes over the fields of others in silence.
+type Page struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many items at most."`
 	Cursor string `query:"cursor" maxLength:"500" doc:"The next_cursor of the page before."`
 }
 
-func (p page) view() view.Page { return view.Page{Limit: p.Limit, After: p.Cursor} }
+func (p Page) view() view.Page { return view.Page{Limit: p.Limit, After: p.Cursor} }
 
 // answer is a response with a body.
 type answer[T any] struct{ Body T }
@@ -147,8 +148,8 @@ type nothing struct{}
 // none is a request without anything.
 type none struct{}
 
-// keyed is the part of a request that makes something.
-type keyed struct {
+// Keyed is the part of a request that makes something.
+type Keyed struct {
 	Key string `header:"Idempotency-Key" maxLength:"200" doc:"The same key with the same input gets the first answer again."`
 }
 

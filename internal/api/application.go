@@ -22,8 +22,8 @@ func (s *service) registerApplications() {
 	register(s, "start-components", s.startComponents)
 }
 
-// applicationPath is the part of a request that names an application.
-type applicationPath struct {
+// ApplicationPath is the part of a request that names an application.
+type ApplicationPath struct {
 	Application int64 `path:"application" minimum:"1"`
 }
 
@@ -36,7 +36,7 @@ func wireApplication(a slipway.Application) wire.Application {
 }
 
 func (s *service) listApplications(ctx context.Context, c slipway.Caller, in *struct {
-	page
+	Page
 	Project     string `query:"project" maxLength:"40" doc:"Only those of a project."`
 	Environment string `query:"environment" maxLength:"40" doc:"Only those of an environment of that name."`
 	Name        string `query:"name" maxLength:"40" doc:"Only those of that name."`
@@ -46,7 +46,7 @@ func (s *service) listApplications(ctx context.Context, c slipway.Caller, in *st
 	return listing(l, err, func(r view.ApplicationRow) wire.Application { return wireApplication(r.Application) })
 }
 
-func (s *service) getApplication(ctx context.Context, c slipway.Caller, in *applicationPath) (*answer[wire.Application], error) {
+func (s *service) getApplication(ctx context.Context, c slipway.Caller, in *ApplicationPath) (*answer[wire.Application], error) {
 	p, err := s.View.Application(ctx, c, in.Application)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func (s *service) getApplication(ctx context.Context, c slipway.Caller, in *appl
 }
 
 func (s *service) listRevisions(ctx context.Context, c slipway.Caller, in *struct {
-	applicationPath
-	page
+	ApplicationPath
+	Page
 },
 ) (*answer[wire.List[wire.Revision]], error) {
 	l, err := s.View.Revisions(ctx, c, in.Application, in.view())
@@ -77,7 +77,7 @@ func (s *service) listRevisions(ctx context.Context, c slipway.Caller, in *struc
 }
 
 func (s *service) getRevision(ctx context.Context, c slipway.Caller, in *struct {
-	applicationPath
+	ApplicationPath
 	Revision int64 `path:"revision" minimum:"1"`
 },
 ) (*answer[wire.Revision], error) {
@@ -94,7 +94,7 @@ func (s *service) getRevision(ctx context.Context, c slipway.Caller, in *struct 
 
 // specInput is a request with a spec to be checked.
 type specInput struct {
-	environmentPath
+	EnvironmentPath
 	Body wire.SpecInput
 }
 
@@ -143,8 +143,8 @@ func some(in []string) []string {
 }
 
 func (s *service) deployApplication(ctx context.Context, c slipway.Caller, in *struct {
-	environmentPath
-	keyed
+	EnvironmentPath
+	Keyed
 	Body wire.Deploy
 },
 ) (*answer[wire.Accepted], error) {
@@ -156,8 +156,8 @@ func (s *service) deployApplication(ctx context.Context, c slipway.Caller, in *s
 }
 
 func (s *service) deleteApplication(ctx context.Context, c slipway.Caller, in *struct {
-	applicationPath
-	keyed
+	ApplicationPath
+	Keyed
 	Overtake bool `query:"overtake" doc:"Do not wait for the changes before this one."`
 },
 ) (*answer[wire.Accepted], error) {
@@ -166,8 +166,8 @@ func (s *service) deleteApplication(ctx context.Context, c slipway.Caller, in *s
 
 // componentsInput is a request that names components.
 type componentsInput struct {
-	applicationPath
-	keyed
+	ApplicationPath
+	Keyed
 	Body wire.ComponentNames
 }
 

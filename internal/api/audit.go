@@ -18,7 +18,7 @@ func wireAudit(a slipway.Audit) wire.Audit {
 }
 
 func (s *service) listAudit(ctx context.Context, c slipway.Caller, in *struct {
-	page
+	Page
 	User   string `query:"user" maxLength:"64" doc:"Only what a user did."`
 	Action string `query:"action" maxLength:"64" doc:"Only one action: application.deploy."`
 	Noun   string `query:"noun" maxLength:"64" doc:"Only what concerns one noun: application."`

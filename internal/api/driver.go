@@ -23,13 +23,13 @@ func (s *service) registerDrivers() {
 	register(s, "delete-driver", s.deleteDriver)
 }
 
-// driverPath is the part of a request that names a version of a driver.
-type driverPath struct {
+// DriverPath is the part of a request that names a version of a driver.
+type DriverPath struct {
 	Driver  string `path:"driver" maxLength:"64"`
 	Version string `path:"version" maxLength:"64"`
 }
 
-func (s *service) listDrivers(ctx context.Context, c slipway.Caller, in *page) (*answer[wire.List[wire.Driver]], error) {
+func (s *service) listDrivers(ctx context.Context, c slipway.Caller, in *Page) (*answer[wire.List[wire.Driver]], error) {
 	l, err := s.View.Drivers(ctx, c, in.view())
 	return listing(l, err, wireDriver)
 }
@@ -48,7 +48,7 @@ func (s *service) loadDriver(ctx context.Context, c slipway.Caller, in *struct {
 	return reply(out, nil)
 }
 
-func (s *service) getDriver(ctx context.Context, c slipway.Caller, in *driverPath) (*answer[wire.Driver], error) {
+func (s *service) getDriver(ctx context.Context, c slipway.Caller, in *DriverPath) (*answer[wire.Driver], error) {
 	p, err := s.View.Driver(ctx, c, in.Driver, in.Version)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *service) getDriver(ctx context.Context, c slipway.Caller, in *driverPat
 	return reply(out, nil)
 }
 
-func (s *service) deleteDriver(ctx context.Context, c slipway.Caller, in *driverPath) (*nothing, error) {
+func (s *service) deleteDriver(ctx context.Context, c slipway.Caller, in *DriverPath) (*nothing, error) {
 	return nil, s.Change.DeleteDriver(ctx, c, in.Driver, in.Version)
 }
 

@@ -16,8 +16,8 @@ func (s *service) registerEnvironments() {
 	register(s, "delete-environment", s.deleteEnvironment)
 }
 
-// environmentPath is the part of a request that names an environment.
-type environmentPath struct {
+// EnvironmentPath is the part of a request that names an environment.
+type EnvironmentPath struct {
 	Project     string `path:"project" maxLength:"40"`
 	Environment string `path:"environment" maxLength:"40"`
 }
@@ -27,7 +27,7 @@ func wireEnvironment(e slipway.Environment) wire.Environment {
 }
 
 func (s *service) listEnvironments(ctx context.Context, c slipway.Caller, in *struct {
-	page
+	Page
 	Project string `query:"project" maxLength:"40" doc:"Only those of a project."`
 },
 ) (*answer[wire.List[wire.Environment]], error) {
@@ -36,7 +36,7 @@ func (s *service) listEnvironments(ctx context.Context, c slipway.Caller, in *st
 }
 
 func (s *service) createEnvironment(ctx context.Context, c slipway.Caller, in *struct {
-	keyed
+	Keyed
 	Body wire.NewEnvironment
 },
 ) (*answer[wire.Environment], error) {
@@ -46,13 +46,13 @@ func (s *service) createEnvironment(ctx context.Context, c slipway.Caller, in *s
 	return reply(wireEnvironment(e), err)
 }
 
-func (s *service) getEnvironment(ctx context.Context, c slipway.Caller, in *environmentPath) (*answer[wire.Environment], error) {
+func (s *service) getEnvironment(ctx context.Context, c slipway.Caller, in *EnvironmentPath) (*answer[wire.Environment], error) {
 	e, err := s.View.Environment(ctx, c, in.Project, in.Environment)
 	return reply(wireEnvironment(e), err)
 }
 
 func (s *service) setEnvironmentSettings(ctx context.Context, c slipway.Caller, in *struct {
-	environmentPath
+	EnvironmentPath
 	Body wire.EnvironmentSettings
 },
 ) (*answer[wire.Environment], error) {
@@ -60,6 +60,6 @@ func (s *service) setEnvironmentSettings(ctx context.Context, c slipway.Caller, 
 	return reply(wireEnvironment(e), err)
 }
 
-func (s *service) deleteEnvironment(ctx context.Context, c slipway.Caller, in *environmentPath) (*nothing, error) {
+func (s *service) deleteEnvironment(ctx context.Context, c slipway.Caller, in *EnvironmentPath) (*nothing, error) {
 	return nil, s.Change.DeleteEnvironment(ctx, c, in.Project, in.Environment)
 }

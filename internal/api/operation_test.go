@@ -4,6 +4,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,12 @@ func TestTheTableIsTheAPI(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, o := range operations {
+		for _, name := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(o.path, -1) {
+			op := described(service0().api.OpenAPI().Paths[o.path])[o.method]
+			if op != nil && !slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "path" && p.Name == name[1] }) {
+				t.Errorf("%s does not read {%s} of its path", o.id, name[1])
+			}
+		}
 		if o.open == (o.role != "") || o.role != "" && !o.role.Valid() {
 			t.Errorf("%s: role %q, open %v; want exactly one of them", o.id, o.role, o.open)
 		}

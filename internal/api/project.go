@@ -15,8 +15,8 @@ func (s *service) registerProjects() {
 	register(s, "delete-project", s.deleteProject)
 }
 
-// projectPath is the part of a request that names a project.
-type projectPath struct {
+// ProjectPath is the part of a request that names a project.
+type ProjectPath struct {
 	Project string `path:"project" maxLength:"40"`
 }
 
@@ -24,13 +24,13 @@ func wireProject(p slipway.Project) wire.Project {
 	return wire.Project{Name: p.Name, CreatedAt: p.CreatedAt}
 }
 
-func (s *service) listProjects(ctx context.Context, c slipway.Caller, in *page) (*answer[wire.List[wire.Project]], error) {
+func (s *service) listProjects(ctx context.Context, c slipway.Caller, in *Page) (*answer[wire.List[wire.Project]], error) {
 	l, err := s.View.Projects(ctx, c, in.view())
 	return listing(l, err, wireProject)
 }
 
 func (s *service) createProject(ctx context.Context, c slipway.Caller, in *struct {
-	keyed
+	Keyed
 	Body wire.NewProject
 },
 ) (*answer[wire.Project], error) {
@@ -38,11 +38,11 @@ func (s *service) createProject(ctx context.Context, c slipway.Caller, in *struc
 	return reply(wireProject(p), err)
 }
 
-func (s *service) getProject(ctx context.Context, c slipway.Caller, in *projectPath) (*answer[wire.Project], error) {
+func (s *service) getProject(ctx context.Context, c slipway.Caller, in *ProjectPath) (*answer[wire.Project], error) {
 	p, err := s.View.Project(ctx, c, in.Project)
 	return reply(wireProject(p), err)
 }
 
-func (s *service) deleteProject(ctx context.Context, c slipway.Caller, in *projectPath) (*nothing, error) {
+func (s *service) deleteProject(ctx context.Context, c slipway.Caller, in *ProjectPath) (*nothing, error) {
 	return nil, s.Change.DeleteProject(ctx, c, in.Project)
 }

@@ -15,9 +15,9 @@ func (s *service) registerSecrets() {
 	register(s, "delete-secret", s.deleteSecret)
 }
 
-// secretPath is the part of a request that names a secret.
-type secretPath struct {
-	environmentPath
+// SecretPath is the part of a request that names a secret.
+type SecretPath struct {
+	EnvironmentPath
 	Secret string `path:"secret" maxLength:"40"`
 }
 
@@ -26,8 +26,8 @@ func wireSecret(x slipway.Secret) wire.Secret {
 }
 
 func (s *service) listSecrets(ctx context.Context, c slipway.Caller, in *struct {
-	environmentPath
-	page
+	EnvironmentPath
+	Page
 },
 ) (*answer[wire.List[wire.Secret]], error) {
 	l, err := s.View.Secrets(ctx, c, in.Project, in.Environment, in.view())
@@ -39,7 +39,7 @@ func (s *service) listSecrets(ctx context.Context, c slipway.Caller, in *struct 
 }
 
 func (s *service) setSecret(ctx context.Context, c slipway.Caller, in *struct {
-	secretPath
+	SecretPath
 	Body wire.SecretValue
 },
 ) (*answer[wire.Secret], error) {
@@ -47,6 +47,6 @@ func (s *service) setSecret(ctx context.Context, c slipway.Caller, in *struct {
 	return reply(wireSecret(x), err)
 }
 
-func (s *service) deleteSecret(ctx context.Context, c slipway.Caller, in *secretPath) (*nothing, error) {
+func (s *service) deleteSecret(ctx context.Context, c slipway.Caller, in *SecretPath) (*nothing, error) {
 	return nil, s.Change.DeleteSecret(ctx, c, in.Project, in.Environment, in.Secret)
 }

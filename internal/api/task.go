@@ -17,14 +17,14 @@ func (s *service) registerTasks() {
 	register(s, "add-step-note", s.addStepNote)
 }
 
-// taskPath is the part of a request that names a task.
-type taskPath struct {
+// TaskPath is the part of a request that names a task.
+type TaskPath struct {
 	Task int64 `path:"task" minimum:"1"`
 }
 
-// stepPath is the part of a request that names a step of a task.
-type stepPath struct {
-	taskPath
+// StepPath is the part of a request that names a step of a task.
+type StepPath struct {
+	TaskPath
 	Step int64 `path:"step" minimum:"1"`
 }
 
@@ -37,7 +37,7 @@ func wireTask(t slipway.Task) wire.Task {
 }
 
 func (s *service) listTasks(ctx context.Context, c slipway.Caller, in *struct {
-	page
+	Page
 	Application int64  `query:"application" minimum:"1" doc:"Only those of an application."`
 	State       string `query:"state" enum:"queued,running,succeeded,failed,cancelled" doc:"Only those in a state."`
 	Open        bool   `query:"open" doc:"Only those that have not ended."`
@@ -51,13 +51,13 @@ func (s *service) listTasks(ctx context.Context, c slipway.Caller, in *struct {
 }
 
 func (s *service) getTask(ctx context.Context, c slipway.Caller, in *struct {
-	taskPath
-	waiting
+	TaskPath
+	Waiting
 	Seen string `query:"seen" maxLength:"200" doc:"With wait: the version that the caller has seen."`
 },
 ) (*answer[wire.Task], error) {
 	var p view.TaskPage
-	err := s.until(ctx, in.waiting, func(ctx context.Context) (news bool, err error) {
+	err := s.until(ctx, in.Waiting, func(ctx context.Context) (news bool, err error) {
 		p, err = s.View.Task(ctx, c, in.Task)
 		return p.Seen != in.Seen, err
 	})
@@ -97,19 +97,19 @@ func wireStep(x view.Step) wire.Step {
 	return out
 }
 
-func (s *service) cancelTask(ctx context.Context, c slipway.Caller, in *taskPath) (*answer[wire.Task], error) {
+func (s *service) cancelTask(ctx context.Context, c slipway.Caller, in *TaskPath) (*answer[wire.Task], error) {
 	t, err := s.Change.CancelTask(ctx, c, in.Task)
 	return reply(wireTask(t), err)
 }
 
-func (s *service) getStepOutput(ctx context.Context, c slipway.Caller, in *stepPath) (*answer[wire.Output], error) {
+func (s *service) getStepOutput(ctx context.Context, c slipway.Caller, in *StepPath) (*answer[wire.Output], error) {
 	step, err := s.View.Step(ctx, c, in.Task, in.Step)
 	return reply(wire.Output{Text: step.Output, Cut: step.OutputCut}, err)
 }
 
 func (s *service) addStepNote(ctx context.Context, c slipway.Caller, in *struct {
-	stepPath
-	keyed
+	StepPath
+	Keyed
 	Body wire.NewNote
 },
 ) (*nothing, error) {

@@ -23,7 +23,7 @@ func wireToken(t slipway.Token) wire.Token {
 }
 
 func (s *service) listTokens(ctx context.Context, c slipway.Caller, in *struct {
-	page
+	Page
 	User string `query:"user" maxLength:"64" doc:"Those of another user, or * for everybody's; for administrators."`
 },
 ) (*answer[wire.List[wire.Token]], error) {
@@ -32,7 +32,7 @@ func (s *service) listTokens(ctx context.Context, c slipway.Caller, in *struct {
 }
 
 func (s *service) createToken(ctx context.Context, c slipway.Caller, in *struct {
-	keyed
+	Keyed
 	Body wire.NewToken
 },
 ) (*answer[wire.TokenValue], error) {

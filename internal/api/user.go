@@ -15,8 +15,8 @@ func (s *service) registerUsers() {
 	register(s, "change-user", s.changeUser)
 }
 
-// userPath is the part of a request that names a user.
-type userPath struct {
+// UserPath is the part of a request that names a user.
+type UserPath struct {
 	User string `path:"user" maxLength:"64"`
 }
 
@@ -24,13 +24,13 @@ func wireUser(u slipway.User) wire.User {
 	return wire.User{Name: u.Name, Role: string(u.Role), Active: u.Active, BuiltIn: u.BuiltIn, CreatedAt: u.CreatedAt, LastLoginAt: when(u.LastLoginAt)}
 }
 
-func (s *service) listUsers(ctx context.Context, c slipway.Caller, in *page) (*answer[wire.List[wire.User]], error) {
+func (s *service) listUsers(ctx context.Context, c slipway.Caller, in *Page) (*answer[wire.List[wire.User]], error) {
 	l, err := s.View.Users(ctx, c, in.view())
 	return listing(l, err, wireUser)
 }
 
 func (s *service) createUser(ctx context.Context, c slipway.Caller, in *struct {
-	keyed
+	Keyed
 	Body wire.NewUser
 },
 ) (*answer[wire.User], error) {
@@ -40,13 +40,13 @@ func (s *service) createUser(ctx context.Context, c slipway.Caller, in *struct {
 	return reply(wireUser(u), err)
 }
 
-func (s *service) getUser(ctx context.Context, c slipway.Caller, in *userPath) (*answer[wire.User], error) {
+func (s *service) getUser(ctx context.Context, c slipway.Caller, in *UserPath) (*answer[wire.User], error) {
 	u, err := s.View.User(ctx, c, in.User)
 	return reply(wireUser(u), err)
 }
 
 func (s *service) changeUser(ctx context.Context, c slipway.Caller, in *struct {
-	userPath
+	UserPath
 	Body wire.UserChange
 },
 ) (*answer[wire.User], error) {

@@ -8,15 +8,15 @@ import (
 	"slipway.dev/slipway/internal/slipway"
 )
 
-// waiting is the part of a question that may be held back until there is news.
-type waiting struct {
+// Waiting is the part of a question that may be held back until there is news.
+type Waiting struct {
 	Wait int `query:"wait" minimum:"0" maximum:"25" doc:"Seconds to hold the answer back while there is no news."`
 }
 
 // until asks again at every event until there is news, or the time is over, or the server
 // stops; then the caller gets the answer as it is. It never ends in an error for waiting
 // in vain.
-func (s *service) until(ctx context.Context, w waiting, ask func(context.Context) (news bool, err error)) error {
+func (s *service) until(ctx context.Context, w Waiting, ask func(context.Context) (news bool, err error)) error {
 	if w.Wait == 0 {
 		_, err := ask(ctx)
 		return err

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -44,7 +43,7 @@ type world struct {
 	reader   string
 }
 
-// newWorld starts a server with an administrator ada, a writer and a reader.
+// newWorld starts a server with an administrator ada, a writer wilma and a reader rex.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	ctx := t.Context()
@@ -57,7 +56,7 @@ func newWorld(t *testing.T) *world {
 		return err
 	}))
 	w := &world{t: t, store: db.Store, log: &logBuffer{}, stopping: make(chan struct{})}
-	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := newLog(w.log)
 	w.auth, err = auth.New(auth.Config{Store: db.Store, SetupSecretFile: filepath.Join(dir, "setup-secret"), Log: log})
 	check(t, err)
 	t.Cleanup(w.auth.Close)
@@ -70,25 +69,48 @@ func newWorld(t *testing.T) *world {
 	go func() { defer close(ended); events.Run(running) }()
 	t.Cleanup(func() { stop(); <-ended })
 
+	changes := &change.Service{Store: db.Store, Box: box, Credentials: w.auth.Credentials}
 	handler := Handler(Dependencies{
-		Auth: w.auth, Change: &change.Service{Store: db.Store, Box: box, Credentials: w.auth.Credentials}, View: view.New(db.Store),
+		Auth: w.auth, Change: changes, View: view.New(db.Store),
 		Events: stream0{events}, Version: "1.2.3", Log: log, BundleBytes: 64 << 10, RequestBytes: 8 << 10, Stopping: w.stopping,
 	})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	w.url = server.URL
 
-	path, err := w.auth.EnsureSetupSecret(ctx)
-	check(t, err)
-	value, err := os.ReadFile(path)
-	check(t, err)
-	w.must(201, "POST", "/setup", "", wire.Setup{Secret: string(value), Username: "ada", Password: password}, nil)
-	w.admin = w.login("ada")
-	for name, role := range map[string]slipway.Role{"wilma": slipway.ReadWrite, "rex": slipway.ReadOnly} {
-		w.must(201, "POST", "/users", w.admin, wire.NewUser{Name: name, Role: string(role), Password: password}, nil)
+	hash := hashed(t, w.auth)
+	for name, u := range map[string]struct {
+		role  slipway.Role
+		token *string
+	}{"ada": {slipway.Administrator, &w.admin}, "wilma": {slipway.ReadWrite, &w.writer}, "rex": {slipway.ReadOnly, &w.reader}} {
+		var made slipway.User
+		check(t, db.InTx(ctx, func(tx *store.Tx) (err error) {
+			made, err = tx.CreateUser(ctx, slipway.User{Name: name, Role: u.role, Active: true}, hash)
+			return err
+		}))
+		tok, err := changes.CreateToken(ctx, slipway.Caller{UserID: made.ID, UserName: name, Role: u.role}, change.CreateTokenInput{Name: "test"})
+		check(t, err)
+		*u.token = tok.Value
 	}
-	w.writer, w.reader = w.login("wilma"), w.login("rex")
 	return w
+}
+
+// hashed returns the hash of password, which takes long on purpose, once for all tests.
+func hashed(t *testing.T, a *auth.Authenticator) string {
+	t.Helper()
+	hashOnce.Do(func() { theHash, errHash = a.HashPassword(context.WithoutCancel(t.Context()), password) })
+	check(t, errHash)
+	return theHash
+}
+
+var (
+	hashOnce sync.Once
+	theHash  string
+	errHash  error
+)
+
+func newLog(to io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // stream0 is what package server puts between the broadcaster and the API.
@@ -131,14 +153,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-func (w *world) login(name string) string {
-	w.t.Helper()
-	var s wire.Session
-	w.must(201, "POST", "/login", "", wire.Login{Username: name, Password: password, TokenName: "test"}, &s)
-	return s.Token
-}
-
-// reply is what came back.
+// response is what came back.
 type response struct {
 	status int
 	header http.Header
