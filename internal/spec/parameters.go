@@ -105,7 +105,7 @@ func compileSchema(schema map[string]any) (*jsonschema.Schema, error) {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
 	c.AssertFormat()
-	if err := c.AddResource("slipway:parameters", schema); err != nil {
+	if err := c.AddResource("slipway:parameters", jsonNumbers(schema)); err != nil {
 		return nil, err
 	}
 	return c.Compile("slipway:parameters")
