@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/url"
+	"strings"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -38,6 +39,21 @@ func address(elements ...string) string {
 
 func applicationAddress(a slipway.Application) string {
 	return address("applications", a.Project, a.Environment, a.Name)
+}
+
+// refAddress is the page of the application of a reference: shop/production/guestbook.
+func refAddress(ref string) string {
+	return address(append([]string{"applications"}, strings.SplitN(ref, "/", 3)...)...)
+}
+
+// webAddress returns s when it is an address on the web, and nothing for any other text
+// that stands where one should: a driver's author wrote it.
+func webAddress(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return ""
+	}
+	return u.String()
 }
 
 func taskAddress(n int64) string { return "/tasks/" + id(n) }

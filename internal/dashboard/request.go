@@ -136,18 +136,37 @@ func (r *request) liveFrame(title, nav, scope string) frame {
 // render answers with a page. It is written to memory first, so that a page that breaks
 // half way is an error's page and not half a page.
 func (r *request) render(status int, page templ.Component) error {
-	var b bytes.Buffer
-	if err := page.Render(r.Context(), &b); err != nil {
-		return fmt.Errorf("render a page: %w", err)
+	b, err := write(r.Context(), page)
+	if err != nil {
+		return err
 	}
 	h := r.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(b)))
 	r.w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = r.w.Write(b.Bytes()) // a reader that went away needs no answer
+		_, _ = r.w.Write(b) // a reader that went away needs no answer
 	}
 	return nil
+}
+
+// write renders a page. Whatever a page shows, no control code reaches the reader: where
+// text is known to come from a command it was freed of whole sequences before, and this is
+// for all the rest.
+func write(ctx context.Context, page templ.Component) ([]byte, error) {
+	var b bytes.Buffer
+	if err := page.Render(ctx, &b); err != nil {
+		return nil, fmt.Errorf("render a page: %w", err)
+	}
+	if !bytes.ContainsFunc(b.Bytes(), isControl) {
+		return b.Bytes(), nil
+	}
+	return bytes.Map(func(c rune) rune {
+		if isControl(c) {
+			return -1
+		}
+		return c
+	}, b.Bytes()), nil
 }
 
 func (r *request) redirect(to string) { http.Redirect(r.w, r.Request, to, http.StatusSeeOther) }

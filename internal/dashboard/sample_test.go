@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -255,13 +254,3 @@ func samplePages() map[string]templ.Component {
 		"error":         errorPage(at("Not found", ""), newFault(slipway.Errorf(slipway.NotFound, "there is no task 99").WithHint("the list of tasks shows those that you may see"), "req-77")),
 	}
 }
-
-func renderTo(ctx context.Context, c templ.Component) (string, error) {
-	var b writer
-	err := c.Render(ctx, &b)
-	return string(b), err
-}
-
-type writer []byte
-
-func (w *writer) Write(p []byte) (int, error) { *w = append(*w, p...); return len(p), nil }

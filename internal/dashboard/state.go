@@ -43,6 +43,14 @@ func taskSign(s slipway.TaskState) sign               { return lookUp(taskSigns,
 func stepSign(s slipway.StepState) sign               { return lookUp(stepSigns, s) }
 func applicationSign(s slipway.ApplicationState) sign { return lookUp(applicationSigns, s) }
 
+// kindTitle is a task's type in words.
+func kindTitle(k slipway.TaskKind) string {
+	if t := k.Title(); t != "" {
+		return t
+	}
+	return string(k)
+}
+
 var roleWords = map[slipway.Role]string{
 	slipway.ReadOnly:      "Read-only",
 	slipway.ReadWrite:     "Read/write",

@@ -37,8 +37,8 @@ type ApplicationPage struct {
 	Components  []Component
 	Services    []Service
 	Revisions   List[RevisionRow] // the newest ones
-	Tasks       List[TaskRow]     // root tasks, newest first
-	Open        []TaskRow         // root tasks that run or wait, oldest first
+	Tasks       List[TaskRow]     // newest first, without those that a step shows
+	Open        []TaskRow         // of them, those that run or wait, oldest first
 }
 
 // Component is a component as the driver declares it, the team sets it and the record has
@@ -237,10 +237,10 @@ func applicationPage(ctx context.Context, tx *store.Tx, a slipway.Application) (
 	if p.Revisions, err = revisionRows(ctx, tx, a, Page{Limit: pageRevisions}); err != nil {
 		return p, err
 	}
-	if p.Tasks, err = taskRows(ctx, tx, store.TaskFilter{ApplicationID: a.ID, Root: true}, Page{Limit: pageTasks}); err != nil {
+	if p.Tasks, err = ownTasks(ctx, tx, store.TaskFilter{ApplicationID: a.ID}, Page{Limit: pageTasks}); err != nil {
 		return p, err
 	}
-	open, err := taskRows(ctx, tx, store.TaskFilter{ApplicationID: a.ID, Open: true}, Page{Limit: store.MaxLimit})
+	open, err := tx.Tasks(ctx, store.TaskFilter{ApplicationID: a.ID, Open: true}, Page{Limit: store.MaxLimit})
 	if err != nil {
 		return p, err
 	}
@@ -249,11 +249,11 @@ func applicationPage(ctx context.Context, tx *store.Tx, a slipway.Application) (
 		return p, err
 	}
 	for _, t := range slices.Backward(open.Items) {
-		if t.Root() {
-			p.Open = append(p.Open, t)
+		if t.ParentStepID == 0 {
+			p.Open = append(p.Open, TaskRow{t})
 		}
 	}
-	p.Components = componentRows(p.Driver.Spec, p.Spec, states, open.Items)
+	p.Components = componentRows(p.Driver.Spec, p.Spec, states, rowsOf(open.Items))
 	for i := range p.Components {
 		if by := p.Components[i].StoppedBy; by != nil {
 			if by.Task, err = tx.Task(ctx, by.ID); err != nil {

@@ -276,3 +276,53 @@ func TestSecrets(t *testing.T) {
 		}
 	})
 }
+
+// TestTaskPages stands in the world of both databases: whatever the limit, following the
+// cursor gives every task once, and those under a step never.
+func TestTaskPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		var want []int64
+		w.write(func(tx *store.Tx) error {
+			for i := range 9 {
+				of := slipway.Task{Kind: slipway.StartTask, ApplicationID: w.production.ID}
+				switch i % 3 {
+				case 1: // under a step
+					of.ParentStepID = w.step.ID
+				case 2: // called by an action itself: under its root, and under no step
+					of.RootID = w.upgrade.ID
+				}
+				made, err := tx.CreateTask(ctx, of)
+				if err != nil {
+					return err
+				}
+				if i%3 != 1 {
+					want = append([]int64{made.ID}, want...)
+				}
+			}
+			return nil
+		})
+		want = append(want, w.upgrade.ID, w.upgrade.ID-1) // and the install before it
+		for limit := 1; limit <= 10; limit++ {
+			var got []int64
+			for p := (view.Page{Limit: limit}); ; {
+				l := must[view.List[view.TaskRow]](t)(w.reader.Tasks(ctx, w.admin(), view.TaskFilter{ApplicationID: w.production.ID}, p))
+				if len(l.Items) > limit {
+					t.Fatalf("a page of %d, want at most %d", len(l.Items), limit)
+				}
+				got = append(got, ids(l.Items)...)
+				if p.After = l.Next; l.Next == "" {
+					break
+				}
+			}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("by %d (-got +want):\n%s", limit, diff)
+			}
+		}
+		for _, cursor := range []string{"x", "-1.x", "1", "1.x"} {
+			if _, err := w.reader.Tasks(ctx, w.admin(), view.TaskFilter{}, view.Page{After: cursor}); !slipway.Is(err, slipway.Invalid) {
+				t.Errorf("cursor %q: %v, want it refused", cursor, err)
+			}
+		}
+	})
+}

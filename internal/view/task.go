@@ -6,19 +6,22 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
 
-// TaskFilter narrows the list of tasks. Its zero value is every root task.
+// TaskFilter narrows the list of tasks. Its zero value is every task that stands for
+// itself: those that an action started through a primitive stand under its step.
 type TaskFilter struct {
 	ApplicationID int64
 	Project       string
 	Environment   string
 	State         slipway.TaskState
 	Open          bool // only those that run or wait
-	Children      bool // also the tasks that actions started
+	Children      bool // also the tasks that stand under a step
 }
 
 // TaskRow is one line of a list of tasks.
@@ -63,19 +66,62 @@ func (r *Reader) Tasks(ctx context.Context, c slipway.Caller, f TaskFilter, p Pa
 		if !ok {
 			return out, nil
 		}
-		return taskRows(ctx, tx, store.TaskFilter{
-			ApplicationID: f.ApplicationID, Project: project, Environment: environment,
-			State: f.State, Open: f.Open, Root: !f.Children,
-		}, p)
+		in := store.TaskFilter{ApplicationID: f.ApplicationID, Project: project, Environment: environment, State: f.State, Open: f.Open}
+		if f.Children {
+			list, err := tx.Tasks(ctx, in, p)
+			return List[TaskRow]{Items: rowsOf(list.Items), Next: list.Next}, err
+		}
+		return ownTasks(ctx, tx, in, p)
 	})
 }
 
-func taskRows(ctx context.Context, tx *store.Tx, f store.TaskFilter, p Page) (out List[TaskRow], err error) {
-	list, err := tx.Tasks(ctx, f, p)
+// ownTasks lists the tasks that no step shows. A call that an action made outside of the
+// primitives is let in under the action's root task and linked to no step, so being a
+// root is not the question.
+//
+// Its pages are filled from the store's, of which a part is left out. The cursor is the
+// store's, behind how many of the rows that follow it were given already: 12.WyI0MSJd.
+func ownTasks(ctx context.Context, tx *store.Tx, f store.TaskFilter, p Page) (out List[TaskRow], err error) {
+	limit := p.Limit
+	if limit <= 0 {
+		limit = store.DefaultLimit
+	}
+	limit = min(limit, store.MaxLimit)
+	skip, after, err := cutCursor(p.After)
 	if err != nil {
 		return out, err
 	}
-	return List[TaskRow]{Items: rowsOf(list.Items), Next: list.Next}, nil
+	for {
+		part, err := tx.Tasks(ctx, f, Page{Limit: 2 * limit, After: after})
+		if err != nil {
+			return out, err
+		}
+		for i, t := range part.Items {
+			if i < skip || t.ParentStepID != 0 {
+				continue
+			}
+			if len(out.Items) == limit {
+				out.Next = strconv.Itoa(i) + "." + after
+				return out, nil
+			}
+			out.Items = append(out.Items, TaskRow{t})
+		}
+		if skip, after = 0, part.Next; after == "" {
+			return out, nil
+		}
+	}
+}
+
+func cutCursor(cursor string) (skip int, after string, err error) {
+	if cursor == "" {
+		return 0, "", nil
+	}
+	n, after, ok := strings.Cut(cursor, ".")
+	if skip, err = strconv.Atoi(n); err != nil || !ok || skip < 0 {
+		return 0, "", slipway.Errorf(slipway.Invalid, "the cursor is not one that a list returned").
+			WithHint("start again without a cursor")
+	}
+	return skip, after, nil
 }
 
 func rowsOf(tasks []slipway.Task) []TaskRow {
