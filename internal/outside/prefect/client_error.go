@@ -69,17 +69,23 @@ func newAPIError(method, path string, ep Endpoint, status int, body []byte) *API
 	return &APIError{Method: method, Path: path, Server: ep.API, Status: status, Detail: withoutAuth(detail(body), ep.Auth), kind: kind}
 }
 
-// detail finds the sentence in Prefect's three shapes of error:
-// {"detail": "…"}, {"exception_message": "…"}, {"exception_detail": […]}.
+// detail finds the sentence in Prefect's shapes of error: {"detail": "…"},
+// {"exception_message": "…", "exception_detail": […]}. Anything else is shown as it is.
 func detail(body []byte) string {
 	var shape struct {
-		Detail  json.RawMessage `json:"detail"`
+		Detail  any             `json:"detail"`
 		Message string          `json:"exception_message"`
 		Errors  json.RawMessage `json:"exception_detail"`
 	}
 	text := string(body)
 	if json.Unmarshal(body, &shape) == nil {
-		text = strings.TrimSpace(strings.Trim(string(shape.Detail), `"`) + " " + shape.Message + " " + string(shape.Errors))
+		text = shape.Message
+		if shape.Detail != nil {
+			text += fmt.Sprint(" ", shape.Detail)
+		}
+		if shape.Errors != nil {
+			text += " " + string(shape.Errors)
+		}
 	}
 	if text = strings.TrimSpace(text); len(text) > 2000 {
 		text = strings.ToValidUTF8(text[:2000], "") + "…"

@@ -45,6 +45,9 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv(parentVariable) != "" {
+		beParent() // does not return
+	}
 	code := m.Run()
 	if shared.server != nil {
 		dir := shared.server.Dir
@@ -202,4 +205,34 @@ func eventually(t testing.TB, what string, is func() bool) {
 			t.Fatal("never: " + what)
 		}
 	}
+}
+
+// runInBackground calls Run until the returned function, which waits for its end.
+func runInBackground(t testing.TB, r *Runner, known func(context.Context, FlowRun) (bool, error)) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := r.Run(ctx, known); err != nil {
+			t.Errorf("Run() = %v", err)
+		}
+	}()
+	end = func() { cancel(); <-done }
+	t.Cleanup(end)
+	return end
+}
+
+func knowAll(context.Context, FlowRun) (bool, error) { return true, nil }
+
+func fileSize(t testing.TB, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if os.IsNotExist(err) {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }

@@ -72,7 +72,8 @@ type Runner struct {
 	pool        sync.Mutex               // held while the work pool is made
 	poolMade    bool
 
-	spare spareSeat
+	spare      spareSeat
+	sweepAfter time.Duration
 }
 
 // NewRunner prepares dir and returns a Runner. It starts nothing: Run keeps the spare.
@@ -89,7 +90,7 @@ func NewRunner(c RunnerConfig) (*Runner, error) {
 	}
 	r := &Runner{
 		RunnerConfig: c, client: c.Client, log: c.Logger,
-		children: map[string]*child{}, cancelling: map[string]chan struct{}{}, deployments: map[[3]string]string{},
+		children: map[string]*child{}, cancelling: map[string]chan struct{}{}, deployments: map[[3]string]string{}, sweepAfter: sweepAfter,
 	}
 	if err := r.writeSharedFiles(); err != nil {
 		return nil, fmt.Errorf("prepare the runner of actions: %w", err)

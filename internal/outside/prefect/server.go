@@ -23,6 +23,11 @@ const (
 	stopGrace = 10 * time.Second
 	// watchEvery is how soon a server that died is noticed.
 	watchEvery = time.Second
+	// checkEvery is how often a living server is asked whether it works, and hungAfter how
+	// long it may not: a machine under load answers late, and a server that makes its tables
+	// not at all.
+	checkEvery = 10 * time.Second
+	hungAfter  = 5 * time.Minute
 )
 
 // ServerConfig is what a Server needs. Python and Dir are required.
@@ -123,7 +128,9 @@ func (s *Server) Process() Process {
 }
 
 // Start adopts the server that an earlier Slipway left running, or starts one, and returns
-// when it answers, or with the end of its log in the error when it does not.
+// when it answers. When it does not in time, or at all, the error holds the end of its log.
+// A server that is merely slow is left running, since to kill it would only begin the same
+// again: Start may be repeated, and Run looks after it.
 func (s *Server) Start(ctx context.Context) error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
@@ -137,68 +144,53 @@ func (s *Server) Start(ctx context.Context) error {
 }
 
 func (s *Server) start(ctx context.Context) error {
-	if old := s.Process(); old.Known() {
-		adopted, err := s.adopt(ctx, old)
-		if err != nil {
-			return err
-		}
-		if adopted {
+	old := s.Process()
+	if old.alive() {
+		err := s.awaitReady(ctx, old)
+		if err == nil {
 			s.log.InfoContext(ctx, "adopted the Prefect server", "pid", old.PID, "api", s.Endpoint().API)
 			return nil
 		}
-		// Whatever it is, it has our database open: two servers must not.
-		if err := old.endGroup(ctx, stopGrace); err != nil {
+		if ctx.Err() != nil {
 			return err
 		}
+		s.log.WarnContext(ctx, "replacing the Prefect server that was left running", "pid", old.PID, "error", err)
+	}
+	// Whatever is left of it has our database open, and two servers must not.
+	if err := old.endGroup(ctx, stopGrace); err != nil {
+		return err
 	}
 	p, err := s.launch()
 	if err != nil {
 		return err
 	}
 	if err := s.awaitReady(ctx, p); err != nil {
+		if errors.Is(err, errWrongServer) {
+			_ = p.endGroup(context.WithoutCancel(ctx), 0)
+		}
 		tail, _ := p.ReadTail(4 << 10)
-		_ = p.endGroup(context.WithoutCancel(ctx), 0)
 		return fmt.Errorf("%w; the end of its log %s:\n%s", err, p.Output, strings.TrimSpace(string(tail)))
 	}
 	s.log.InfoContext(ctx, "started the Prefect server", "pid", p.PID, "api", s.Endpoint().API)
 	return nil
 }
 
-// adopt says whether the process is a server of ours that works: alive under the recorded
-// start time, in good health, of the version in our environment, and with our auth string.
-// One that is still starting is waited for.
-func (s *Server) adopt(ctx context.Context, p Process) (bool, error) {
-	if !p.alive() {
-		return false, nil
-	}
-	err := s.awaitReady(ctx, p)
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
-	}
-	if err != nil {
-		s.log.WarnContext(ctx, "replacing the Prefect server that was left running", "pid", p.PID, "error", err)
-	}
-	return err == nil, nil
-}
+// errWrongServer: something answers, and it will never be what is needed.
+var errWrongServer = errors.New("it is not the right server")
 
-// awaitReady returns nil when the server answers, and an error when it died, answers
-// wrongly, or has not answered in time.
+// awaitReady returns nil when the process is a server of ours that works: in good health,
+// of the version in our environment, and with our auth string. It returns an error when
+// the process died, is another server, or did not answer in time.
 func (s *Server) awaitReady(ctx context.Context, p Process) error {
-	deadline, cancel := context.WithTimeoutCause(ctx, s.ReadyWithin, fmt.Errorf("it did not answer within %s", s.ReadyWithin))
+	late := fmt.Errorf("it did not answer within %s, and is left to go on starting", s.ReadyWithin)
+	deadline, cancel := context.WithTimeoutCause(ctx, s.ReadyWithin, late)
 	defer cancel()
-	client := NewClient(s, ClientOptions{})
 	for {
-		err := client.Health(deadline)
-		if err == nil {
-			var version string
-			if version, err = client.Version(deadline); err == nil && version != s.Python.Prefect {
-				return fmt.Errorf("it is Prefect %s, not %s", version, s.Python.Prefect)
-			}
-		}
+		err := s.check(deadline)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrUnauthorized):
+		case errors.Is(err, errWrongServer):
 			return err
 		case !p.alive():
 			return errors.New("it ended before it answered")
@@ -211,39 +203,66 @@ func (s *Server) awaitReady(ctx context.Context, p Process) error {
 	}
 }
 
-// Run starts the server whenever there is none, again and again with a growing pause, until
-// ctx ends. It leaves the server running then: call Stop, unless actions still need it.
+// check asks the server once whether it works and is ours.
+func (s *Server) check(ctx context.Context) error {
+	client := NewClient(s, ClientOptions{})
+	if err := client.Health(ctx); err != nil {
+		return err
+	}
+	version, err := client.Version(ctx)
+	switch {
+	case errors.Is(err, ErrUnauthorized):
+		return fmt.Errorf("%w: %w", errWrongServer, err)
+	case err == nil && version != s.Python.Prefect:
+		return fmt.Errorf("%w: it is Prefect %s, not %s", errWrongServer, version, s.Python.Prefect)
+	}
+	return err
+}
+
+// Run starts the server whenever there is none, or none that has answered for 5 minutes,
+// again and again with a growing pause, until ctx ends. It leaves the server running then:
+// call Stop, unless actions still need it.
 func (s *Server) Run(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var failures int
-	var notBefore time.Time
+	var notBefore, checked time.Time
+	answered := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-tick.C:
-			trimOutput(s.logFile(), s.LogMax)
-			s.mu.Lock()
-			idle := s.stopped || s.record.Process.alive()
-			s.mu.Unlock()
-			if idle {
-				if now.After(notBefore.Add(time.Minute)) {
-					failures = 0 // it has held for a while
-				}
-				continue
-			}
-			if now.Before(notBefore) {
-				continue
-			}
-			// 1 s, 2 s, 4 s … up to one minute between two starts.
-			failures++
-			s.log.WarnContext(ctx, "the Prefect server ended; starting it again", "start", failures)
-			if err := s.Start(ctx); err != nil && ctx.Err() == nil {
-				s.log.ErrorContext(ctx, "the Prefect server does not start", "error", err)
-			}
-			notBefore = time.Now().Add(min(time.Second<<min(failures, 6), time.Minute))
+		case <-tick.C:
 		}
+		now := time.Now()
+		trimOutput(s.logFile(), s.LogMax)
+		s.mu.Lock()
+		p, stopped := s.record.Process, s.stopped
+		s.mu.Unlock()
+		if stopped || p.alive() {
+			if now.Sub(checked) >= checkEvery {
+				checked = now
+				if stopped || s.check(ctx) == nil {
+					answered, failures = time.Now(), 0
+				}
+			}
+			if time.Since(answered) < hungAfter {
+				continue
+			}
+			s.log.WarnContext(ctx, "the Prefect server has not answered for long; ending it", "pid", p.PID)
+			_ = p.endGroup(ctx, stopGrace)
+		}
+		if now.Before(notBefore) {
+			continue
+		}
+		// 1 s, 2 s, 4 s … up to one minute between two starts.
+		failures++
+		s.log.WarnContext(ctx, "the Prefect server ended; starting it again", "start", failures)
+		if err := s.Start(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "the Prefect server does not start", "error", err)
+		}
+		answered = time.Now()
+		notBefore = answered.Add(min(time.Second<<min(failures, 6), time.Minute))
 	}
 }
 

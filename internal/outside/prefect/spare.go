@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -46,6 +47,9 @@ type spareJob struct {
 	Dir    string            `json:"dir"`
 	Output string            `json:"output"`
 }
+
+// settingsOf makes settings comparable.
+func settingsOf(env map[string]string) string { return strings.Join(environ(env), "\n") }
 
 // keepSpare starts a spare, now, unless one is there or none is wanted.
 func (r *Runner) keepSpare() {
@@ -100,7 +104,7 @@ func (r *Runner) startSpare() (*spare, error) {
 		answers.Close()
 		return nil, fmt.Errorf("start %s: %w", r.Python.Interpreter, err)
 	}
-	s := &spare{child: c, prefect: fmt.Sprint(environ(settings)), answers: bufio.NewReader(answers), ready: make(chan struct{})}
+	s := &spare{child: c, prefect: settingsOf(settings), answers: bufio.NewReader(answers), ready: make(chan struct{})}
 	go func() {
 		if line, _ := s.answers.ReadString('\n'); line == "ready\n" {
 			close(s.ready)
@@ -127,7 +131,7 @@ func (r *Runner) takeSpare(ctx context.Context, env map[string]string, l Launch,
 		return nil
 	}
 	// The server came back on another port, or with another auth string.
-	if s.prefect != fmt.Sprint(environ(r.prefectEnv())) {
+	if s.prefect != settingsOf(r.prefectEnv()) {
 		s.abandon()
 		return nil
 	}

@@ -81,12 +81,15 @@ func (r *Runner) beat(ctx context.Context) error {
 
 // sweep cancels the pool's runs that are not ours.
 func (r *Runner) sweep(ctx context.Context, known func(context.Context, FlowRun) (bool, error)) error {
+	if err := r.ensurePool(ctx, false); err != nil {
+		return err
+	}
 	runs, err := r.client.ScheduledRuns(ctx, r.WorkPool, time.Now().Add(sweepEvery))
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
-		if time.Since(run.Created) < sweepAfter {
+		if time.Since(run.Created) < r.sweepAfter {
 			continue
 		}
 		ours, err := known(ctx, run)

@@ -40,7 +40,7 @@ type Outcome struct {
 	Expired bool
 	// Runs counts the engine's starts of the flow: 2 after one retry.
 	Runs           int
-	Started, Ended time.Time // zero when the flow never began
+	Started, Ended time.Time // Started is zero when the flow's code never began
 }
 
 // Wait returns when the process has ended and the run has a terminal state, and says how
@@ -86,7 +86,10 @@ func (r *Runner) wait(ctx context.Context, id string, p Process, o WaitOptions) 
 	out := Outcome{
 		State: run.State.Type, Name: run.State.Name, Message: strings.TrimPrefix(run.State.Message, "Flow run encountered an exception: "),
 		Crashed: run.State.Type == Crashed, Expired: expired && run.State.Type != Completed,
-		Runs: run.RunCount, Started: run.Started, Ended: run.Ended,
+		Runs: run.RunCount, Ended: run.Ended,
+	}
+	if out.Runs > 0 { // Prefect fills the time in for runs that ended without a start
+		out.Started = run.Started
 	}
 	if out.Crashed {
 		// The state alone is worth returning when the log cannot be read.

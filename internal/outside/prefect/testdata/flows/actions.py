@@ -12,9 +12,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME
 
 @flow
 async def succeed(context: dict, target_version: str = "") -> None:
-    logger = get_run_logger()
-    logger.info("reached the first line at %.6f", time.time())
-    print(f"printed by {os.getpid()}")
+    get_run_logger().info("done by %d", os.getpid())
 
 
 @flow
@@ -126,3 +124,8 @@ def leak(context: dict) -> None:
     """Do with the token what it is for, and nothing else."""
     assert os.environ["SLIPWAY_TOKEN"]
     raise RuntimeError("the request was refused")
+
+
+@flow
+async def first_line(context: dict) -> None:
+    print(f"FIRST {time.time():.6f}")
