@@ -50,8 +50,8 @@ func printPlan(w io.Writer, p wire.Plan) {
 	switch {
 	case p.Revision == 0:
 		fmt.Fprintf(w, "%s  new, revision %d\n", p.Name, p.NewRevision)
-	case len(p.Diff) == 0 && p.NewRevision == p.Revision:
-		fmt.Fprintf(w, "%s  revision %d, nothing changes\n", p.Name, p.Revision)
+	case len(p.Diff) == 0:
+		fmt.Fprintf(w, "%s  revision %d → %d, nothing differs\n", p.Name, p.Revision, p.NewRevision)
 	default:
 		fmt.Fprintf(w, "%s  revision %d → %d\n", p.Name, p.Revision, p.NewRevision)
 	}

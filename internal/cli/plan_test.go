@@ -38,7 +38,7 @@ guestbook  new, revision 1
   app.version   + 1.0.0
 runs: setup pre (check)
 `},
-		{"nothing to do", wire.Plan{Name: "guestbook", Revision: 4, NewRevision: 4}, "\nguestbook  revision 4, nothing changes\n"},
+		{"the same again", wire.Plan{Name: "guestbook", Revision: 4, NewRevision: 5}, "\nguestbook  revision 4 → 5, nothing differs\n"},
 		{"values that are empty, gone or of several lines", wire.Plan{
 			Name: "guestbook", Revision: 1, NewRevision: 2,
 			Diff: []wire.DiffLine{{Path: "a", Old: `""`, New: "x\ny"}, {Path: "bb", Old: "z"}},

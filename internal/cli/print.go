@@ -121,7 +121,7 @@ func agoPtr(t *time.Time, never string) string {
 func since(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "in " + long(-d)
+		return "in " + long(-d+30*time.Second) // 720h that were just given are 30 days
 	case d < 5*time.Second:
 		return "now"
 	}

@@ -10,8 +10,8 @@ import (
 	"slipway.dev/slipway/internal/wire"
 )
 
-// view writes the steps of one task.
-type view struct {
+// screen writes the steps of one task.
+type screen struct {
 	s       *session
 	w       io.Writer
 	task    int64
@@ -28,7 +28,7 @@ const (
 
 // stepLines writes a step: mark, name, time and error on one line, then what belongs
 // to it.
-func (v view) stepLines(step wire.Step) []string {
+func (v screen) stepLines(step wire.Step) []string {
 	took := time.Since(step.StartedAt)
 	if step.EndedAt != nil {
 		took = step.EndedAt.Sub(step.StartedAt)
@@ -58,7 +58,7 @@ func (v view) stepLines(step wire.Step) []string {
 	return lines
 }
 
-func (v view) outputLines(step wire.Step) []string {
+func (v screen) outputLines(step wire.Step) []string {
 	if step.Output == nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func clean(l string) string {
 	}, l)
 }
 
-func (v view) mark(state string) string {
+func (v screen) mark(state string) string {
 	switch state {
 	case "succeeded":
 		return v.s.green(v.w, "✓")
@@ -107,7 +107,7 @@ func (v view) mark(state string) string {
 
 // ending is the last line about a task that is over. app is what is known of its
 // application afterwards.
-func (v view) ending(t wire.Task, app wire.Application) string {
+func (v screen) ending(t wire.Task, app wire.Application) string {
 	took := ""
 	if t.EndedAt != nil {
 		from := t.CreatedAt

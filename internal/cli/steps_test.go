@@ -24,10 +24,10 @@ func step(id int64, name, state string, from, to float64) wire.Step {
 	return wire.Step{ID: id, Name: name, State: state, StartedAt: *at(from), EndedAt: at(to)}
 }
 
-func plain(t *testing.T) (view, *bytes.Buffer) {
+func plain(t *testing.T) (screen, *bytes.Buffer) {
 	t.Helper()
 	out := &bytes.Buffer{}
-	return view{s: &session{Process: Process{Stdout: out}, format: "table"}, w: out, task: 41}, out
+	return screen{s: &session{Process: Process{Stdout: out}, format: "table"}, w: out, task: 41}, out
 }
 
 // failedUpgrade is the session that the design shows.

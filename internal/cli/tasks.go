@@ -125,7 +125,7 @@ func (s *session) printTask(t wire.Task, outputs map[int64]wire.Output) {
 	}
 	s.fields("  state", t.State, "  application", t.Application, "  requested by", t.RequestedBy, "  started by", by,
 		"  cancelled by", t.CancelledBy, "  requested", ago(t.CreatedAt))
-	v := view{s: s, w: s.Stdout, task: t.ID}
+	v := screen{s: s, w: s.Stdout, task: t.ID}
 	for _, step := range t.Steps {
 		v.outputs = outputs
 		for _, l := range v.stepLines(step) {

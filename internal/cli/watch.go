@@ -49,7 +49,7 @@ func (s *session) watch(ctx context.Context, cl *client.Client, id int64) error 
 			return err
 		}
 	} else {
-		s.print("%s", out.view.ending(t, app))
+		s.print("%s", out.screen.ending(t, app))
 	}
 	if t.State != "succeeded" {
 		return quiet(exitFailed)
@@ -110,7 +110,7 @@ func passing(err error) bool {
 // live is a task's steps on the way: each is written once, when it has ended. On a
 // terminal, one moving line below shows what runs.
 type live struct {
-	view   view
+	screen screen
 	silent bool // for programs: only the end is printed
 	moving bool
 	drawn  bool
@@ -120,7 +120,7 @@ type live struct {
 }
 
 func newLive(s *session, t wire.Task) *live {
-	l := &live{view: view{s: s, w: s.Stdout, task: t.ID}, silent: s.format != "table", told: map[int64]bool{}}
+	l := &live{screen: screen{s: s, w: s.Stdout, task: t.ID}, silent: s.format != "table", told: map[int64]bool{}}
 	if f, tty := terminal(s.Stdout); tty && !l.silent && s.getenv("TERM") != "dumb" {
 		l.moving = true
 		l.width, _, _ = term.GetSize(int(f.Fd())) // 0 on an error: the line is not cut
@@ -143,8 +143,8 @@ func (l *live) update(t wire.Task) {
 			continue
 		}
 		l.told[step.ID] = true
-		for _, line := range l.view.stepLines(step) {
-			fmt.Fprintln(l.view.w, line)
+		for _, line := range l.screen.stepLines(step) {
+			fmt.Fprintln(l.screen.w, line)
 		}
 	}
 	if !t.Over() {
@@ -158,7 +158,7 @@ func (l *live) draw(t wire.Task) {
 		return
 	}
 	l.clear()
-	fmt.Fprint(l.view.w, runningLine(t, l.frame, l.width))
+	fmt.Fprint(l.screen.w, runningLine(t, l.frame, l.width))
 	l.drawn = true
 	l.frame++
 }
@@ -166,7 +166,7 @@ func (l *live) draw(t wire.Task) {
 // clear takes the moving line away.
 func (l *live) clear() {
 	if l.drawn {
-		fmt.Fprint(l.view.w, "\r\x1b[2K")
+		fmt.Fprint(l.screen.w, "\r\x1b[2K")
 		l.drawn = false
 	}
 }

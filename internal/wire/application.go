@@ -63,7 +63,7 @@ type Plan struct {
 	Name          string        `json:"name" example:"guestbook"`
 	Kind          string        `json:"kind" enum:"install,upgrade,configure"`
 	Revision      int64         `json:"revision" doc:"The revision that is wanted now, and the one to expect; 0: there is none."`
-	NewRevision   int64         `json:"new_revision" doc:"The revision that a deploy would make; the same as revision when nothing changes."`
+	NewRevision   int64         `json:"new_revision" doc:"The revision that a deploy would make."`
 	FromVersion   string        `json:"from_version,omitempty" doc:"The application's version now."`
 	Version       string        `json:"version" doc:"The application's version afterwards."`
 	Diff          []DiffLine    `json:"diff" nullable:"false"`
