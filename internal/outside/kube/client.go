@@ -48,8 +48,9 @@ type Client struct {
 	// logs opens the log of a container; a field, because no fake of the API has logs.
 	logs func(ctx context.Context, namespace, pod string, opts *corev1.PodLogOptions) (io.ReadCloser, error)
 
-	resync time.Duration // between two readings of a wait, whatever the watch says
-	now    func() time.Time
+	resync     time.Duration // between two readings of a wait, whatever the watch says
+	goneWithin time.Duration // how long a deleted Job may take to go, with its pods
+	now        func() time.Time
 }
 
 const (
@@ -120,7 +121,7 @@ func newClient(api client.WithWatch, cfg Config) *Client {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{installation: cfg.Installation, log: log, api: api, resync: defaultResync, now: time.Now}
+	return &Client{installation: cfg.Installation, log: log, api: api, resync: defaultResync, goneWithin: time.Minute, now: time.Now}
 }
 
 // scheme holds the typed objects that we read. It is our own: client-go's is global, and

@@ -22,7 +22,6 @@ type JobOptions struct {
 	Redact     func(string) string // every word of the container passes it, before any is cut; required
 	Note       func(string)        // hears a line for the step as soon as it is true; may be nil
 	ImageAfter time.Duration       // how long the container may be unable to start
-	GoneWithin time.Duration       // how long an earlier Job may take to go; 60 s
 }
 
 // JobResult is how a command went. It is filled as far as known beside an error too.
@@ -44,7 +43,6 @@ func (c *Client) RunJob(ctx context.Context, spec JobSpec, opts JobOptions) (Job
 		return JobResult{}, slipway.Errorf(slipway.Internal, "the command of %s was to run without a redactor", spec.App.Ref())
 	}
 	opts.ImageAfter = cmp.Or(opts.ImageAfter, DefaultImageAfter)
-	opts.GoneWithin = cmp.Or(opts.GoneWithin, time.Minute)
 	want, err := BuildJob(spec)
 	if err != nil {
 		return JobResult{}, err
@@ -124,7 +122,7 @@ func (r *jobRun) meet(ctx context.Context, met, want *batchv1.Job) (adopt bool, 
 			"a Job %s exists in namespace %s that is not Slipway's; it is left untouched", met.Name, met.Namespace).
 			hint("rename or delete it, then request the change again")
 	case met.DeletionTimestamp != nil:
-		return false, r.gone(ctx, met)
+		return false, r.c.jobGone(ctx, met)
 	case met.Labels[LabelFlowRun] == want.Labels[LabelFlowRun] && met.Annotations[annotationCall] == want.Annotations[annotationCall]:
 		if met.Annotations[annotationSpecHash] != want.Annotations[annotationSpecHash] {
 			return false, fail(slipway.CodeJobRunning, slipway.Conflict,
@@ -148,7 +146,7 @@ func (r *jobRun) meet(ctx context.Context, met, want *batchv1.Job) (adopt bool, 
 	if met.Labels[LabelFlowRun] != want.Labels[LabelFlowRun] {
 		r.note("Deleted the Job %s, left by the %s (%s)", met.Name, taskOf(met), end)
 	}
-	return false, r.gone(ctx, met)
+	return false, r.c.jobGone(ctx, met)
 }
 
 // stillRunning is the refusal while an earlier Job has not ended.
@@ -157,17 +155,13 @@ func (r *jobRun) stillRunning(met *batchv1.Job) error {
 		"the Job %s of %s is still running; wait for it to end and request the change again", met.Name, taskRef(met))
 }
 
-// gone waits until the Job met and its pods are no more, so that no old command runs
-// beside the new one.
-func (r *jobRun) gone(ctx context.Context, met *batchv1.Job) error {
-	return r.c.jobGone(ctx, met, r.opts.GoneWithin)
-}
-
-func (c *Client) jobGone(ctx context.Context, met *batchv1.Job, within time.Duration) error {
+// jobGone waits until the Job met and its pods are no more, so that no old command runs
+// beside a new one.
+func (c *Client) jobGone(ctx context.Context, met *batchv1.Job) error {
 	in := client.InNamespace(met.Namespace)
 	on := []watched{{&batchv1.JobList{}, []client.ListOption{in}}, {&corev1.PodList{}, []client.ListOption{in, client.HasLabels{labelJobName}}}}
 	left := ""
-	err := c.await(ctx, within, on, func(ctx context.Context) (bool, error) {
+	err := c.await(ctx, c.goneWithin, on, func(ctx context.Context) (bool, error) {
 		var now batchv1.Job
 		err := c.api.Get(ctx, client.ObjectKeyFromObject(met), &now)
 		if client.IgnoreNotFound(err) != nil {
@@ -185,7 +179,7 @@ func (c *Client) jobGone(ctx context.Context, met *batchv1.Job, within time.Dura
 		return false, nil
 	})
 	if errors.Is(err, errTimeout) {
-		return fail(slipway.CodeJobRunning, slipway.Unavailable, "the earlier Job %s was deleted and is not gone after %s: %s", met.Name, within, left).
+		return fail(slipway.CodeJobRunning, slipway.Unavailable, "the earlier Job %s was deleted and is not gone after %s: %s", met.Name, c.goneWithin, left).
 			hint("see what keeps it with  kubectl describe job %s -n %s", met.Name, met.Namespace)
 	}
 	if err != nil {

@@ -321,5 +321,5 @@ func (c *Client) deleteJob(ctx context.Context, job *batchv1.Job) error {
 	if client.IgnoreNotFound(err) != nil {
 		return explain(err, "delete the Job %s in namespace %s", job.Name, job.Namespace)
 	}
-	return c.jobGone(ctx, job, time.Minute)
+	return c.jobGone(ctx, job)
 }

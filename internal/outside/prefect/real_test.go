@@ -172,14 +172,6 @@ func finish(t testing.TB, r *Runner, id string, p Process, o WaitOptions) Outcom
 	return out
 }
 
-func printed(p Process) string {
-	tail, err := p.ReadTail(16 << 10)
-	if err != nil {
-		return err.Error()
-	}
-	return string(tail)
-}
-
 // logs returns everything that a run logged to Prefect.
 func logs(t testing.TB, r *Runner, id string) string {
 	t.Helper()
