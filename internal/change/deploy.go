@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -59,13 +60,24 @@ func (s *Service) Deploy(ctx context.Context, c slipway.Caller, in DeployInput) 
 	r := request{c, in.IdempotencyKey, "application.deploy",
 		[]any{in.Project, in.Environment, string(in.Source), *in.ExpectedRevision, in.Overtake}}
 	out, err := s.start(ctx, r, func(tx *store.Tx) (started, error) { return s.accept(ctx, tx, c, in, p) })
-	if slipway.Is(err, slipway.Conflict) {
+	if errors.Is(err, errLate) {
 		// The store has told us only that we came too late. Say who was first.
 		if e := s.overtaken(ctx, c, in, p); e != nil {
 			return Accepted{}, e
 		}
 	}
 	return out, err
+}
+
+// errLate says that another request changed the application between our look and our write.
+var errLate error = slipway.Errorf(slipway.Conflict, "the application changed at this moment").WithHint("plan again, then deploy")
+
+// late marks an error of the store that means so.
+func late(err error) error {
+	if isStale(err) || slipway.Is(err, slipway.Conflict) {
+		return fmt.Errorf("%w: %w", errLate, err)
+	}
+	return err
 }
 
 // accept writes everything that follows from a yes.
@@ -78,16 +90,16 @@ func (s *Service) accept(ctx context.Context, tx *store.Tx, c slipway.Caller, in
 		return started{}, unexpected(ctx, tx, p.app, p.spec.Name, *in.ExpectedRevision)
 	}
 	overtake := in.Overtake
-	warnings := waiting(p.open, overtake)
+	warnings := append(waiting(p.open, overtake), p.warnings()...)
 	if c.TaskID != 0 && holds(p.open, c.TaskID) {
 		// An action changes its own application. Its task would wait for itself.
-		overtake, warnings = true, nil
+		overtake, warnings = true, p.warnings()
 	}
 	if p.app.ID == 0 {
 		p.app, err = tx.CreateApplication(ctx, slipway.Application{EnvironmentID: p.env.ID, Name: p.spec.Name, Kind: slipway.DriverApplication,
 			AppVersion: p.spec.App.Version, DriverName: p.driver.Name, DriverVersion: p.driver.Version})
 		if err != nil {
-			return started{}, err
+			return started{}, late(err)
 		}
 	}
 	revision := p.app.Revision + 1
@@ -99,7 +111,7 @@ func (s *Service) accept(ctx context.Context, tx *store.Tx, c slipway.Caller, in
 		return started{}, err
 	}
 	if err := tx.SetApplicationWanted(ctx, p.app.ID, p.app.Revision, revision, change.Number); err != nil {
-		return started{}, err
+		return started{}, late(err)
 	}
 	_, err = tx.CreateRevision(ctx, slipway.Revision{ApplicationID: p.app.ID, Number: revision, Spec: p.spec,
 		Source: string(in.Source), DriverDigest: p.driver.Digest, CreatedBy: c.UserName})
@@ -114,7 +126,7 @@ func (s *Service) accept(ctx context.Context, tx *store.Tx, c slipway.Caller, in
 		"revision": revision, "change": change.Number, "task": t.ID, "overtake": overtake,
 		"version": p.spec.App.Version, "driver": p.driver.Name + " " + p.driver.Version, "diff": spec.Diff(p.wanted.Spec, p.spec),
 	}})
-	return started{p.app.ID, change.ID, t.ID, append(warnings, p.warnings()...)}, err
+	return started{p.app.ID, change.ID, t.ID, warnings}, err
 }
 
 var taskKind = map[slipway.ChangeKind]slipway.TaskKind{
