@@ -17,6 +17,8 @@ const (
 	// waitLimit bounds the wait for a connection. It is what a transaction begun inside
 	// another one runs into on SQLite.
 	waitLimit = 30 * time.Second
+	// beginTries is how many connections are tried for one transaction.
+	beginTries = 5
 )
 
 // Store is one opened database.
@@ -91,18 +93,13 @@ func (s *Store) Read(ctx context.Context, f func(tx *Tx) error) error {
 }
 
 func (s *Store) run(ctx context.Context, db *sql.DB, opts *sql.TxOptions, f func(tx *Tx) error) error {
-	conn, err := s.conn(ctx, db)
+	ctx, cancel := context.WithTimeout(ctx, txLimit)
+	defer cancel()
+	conn, raw, err := s.begin(ctx, db, opts)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-
-	ctx, cancel := context.WithTimeout(ctx, txLimit)
-	defer cancel()
-	raw, err := conn.BeginTx(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("begin: %w", s.dialect.fault(err))
-	}
 	defer raw.Rollback() // no effect once committed
 
 	tx := &Tx{Now: s.Now(), store: s, raw: raw}
@@ -127,6 +124,25 @@ func (s *Store) run(ctx context.Context, db *sql.DB, opts *sql.TxOptions, f func
 		a()
 	}
 	return nil
+}
+
+// begin begins a transaction. A connection from the pool may be one that the database or
+// the network has dropped, which shows only now; nothing was done yet, so another is tried.
+func (s *Store) begin(ctx context.Context, db *sql.DB, opts *sql.TxOptions) (*sql.Conn, *sql.Tx, error) {
+	for tries := 1; ; tries++ {
+		conn, err := s.conn(ctx, db)
+		if err != nil {
+			return nil, nil, err
+		}
+		raw, err := conn.BeginTx(ctx, opts)
+		if err == nil {
+			return conn, raw, nil
+		}
+		conn.Close()
+		if tries == beginTries || ctx.Err() != nil || s.dialect.Sort(err) != FaultGone {
+			return nil, nil, fmt.Errorf("begin: %w", s.dialect.fault(err))
+		}
+	}
 }
 
 // conn takes a connection from the pool, and bounds the wait for it without bounding what

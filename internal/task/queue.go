@@ -165,6 +165,7 @@ func (q *Queue) startWork(ctx, loop context.Context) error {
 		RescueStuckJobsAfter:        100 * 365 * 24 * time.Hour,
 		RetryPolicy:                 retrySoon{},
 		CompletedJobRetentionPeriod: 10 * time.Minute,
+		DiscardedJobRetentionPeriod: 24 * time.Hour,
 		SoftStopTimeout:             q.options.Grace,
 	})
 	if err != nil {

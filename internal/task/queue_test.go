@@ -248,13 +248,13 @@ func TestAWakeUpEndsABackoff(t *testing.T) {
 		})
 		w.start(q)
 		w.wake(q, WakeUp{Noun: "task", ID: 1})
-		for range 4 { // the next repeat is now some eight seconds away
+		for range 3 { // the next repeat is now some four seconds away
 			within(t, soon, seen, "a failing run")
 		}
-		eventually(t, soon, "the failure written", func() bool { e := w.entries(); return len(e) == 1 && e[0].Failures == 4 })
+		eventually(t, soon, "the failure written", func() bool { e := w.entries(); return len(e) == 1 && e[0].Failures == 3 })
 		fail.Store(false)
 		w.wake(q, WakeUp{Noun: "task", ID: 1})
-		within(t, 4*time.Second, seen, "the run that was asked for")
+		within(t, 2*time.Second, seen, "the run that was asked for")
 		eventually(t, soon, "the entry gone", func() bool { return len(w.entries()) == 0 })
 	})
 }
@@ -353,6 +353,75 @@ func TestALostJobIsCarriedAnew(t *testing.T) {
 		q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) { seen <- id; return 0, nil })
 		w.start(q)
 		within(t, soon, seen, "the wake-up whose job was gone")
+	})
+}
+
+// World: a real PostgreSQL that drops every connection.
+func TestBrokenConnectionsAreMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "postgres")
+	q, seen := w.queue(Options{}), make(chan int64, 10)
+	q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) { seen <- id; return 0, nil })
+	w.start(q)
+	w.wake(q, WakeUp{Noun: "task", ID: 1})
+	within(t, soon, seen, "the wake-up before")
+	for range 2 {
+		err := w.store.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.SQL().ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+				WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, soon, "a wake-up can be written", func() bool {
+			return w.store.InTx(t.Context(), func(tx *store.Tx) error { return q.Enqueue(t.Context(), tx, WakeUp{Noun: "task", ID: 2}) }) == nil
+		})
+		within(t, soon, seen, "the wake-up after")
+	}
+	select {
+	case <-q.Lost():
+		t.Error("the process believes that it was given up")
+	default:
+	}
+}
+
+func TestRiverIsQuiet(t *testing.T) {
+	t.Parallel() // World: pure
+	var b lockedBuffer
+	q := &Queue{log: slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	log := q.riverLog().WithGroup("g").With("a", 1)
+	log.Info("started")
+	log.Warn("stopping")
+	log.Error("cannot fetch")
+	log.Error("cannot fetch")
+	got := b.String()
+	if strings.Contains(got, "started") || !strings.Contains(got, "INFO msg=stopping") || strings.Count(got, "WARN msg=\"cannot fetch\"") != 1 {
+		t.Errorf("got\n%s\nwant no start, the stop for information and one warning", got)
+	}
+}
+
+func TestAStaleWriteIsReadAgainSoonAndQuietly(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, w *world) {
+		var log lockedBuffer
+		w.log = slog.New(slog.NewTextHandler(&log, nil))
+		q, seen := w.queue(Options{}), make(chan int64, 10)
+		var n atomic.Int64
+		q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) {
+			seen <- id
+			if n.Add(1) == 1 {
+				return 0, store.ErrStale
+			}
+			return 0, nil
+		})
+		w.start(q)
+		w.wake(q, WakeUp{Noun: "task", ID: 1})
+		within(t, soon, seen, "the first run")
+		within(t, soon, seen, "the second run")
+		if got := log.String(); strings.Contains(got, "repeated") {
+			t.Errorf("a stale write was reported:\n%s", got)
+		}
 	})
 }
 

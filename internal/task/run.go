@@ -2,157 +2,83 @@ package task
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"runtime/debug"
 	"time"
-
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver"
-	"github.com/riverqueue/river/rivertype"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
 
-// ErrFenced is the cause with which handlers are cancelled when this process could not
-// beat for so long that the others may have given it up.
-var ErrFenced = errors.New("this process may have been given up by the others")
+// Run is one claim of a task. Whatever is written through it is written only while the
+// claim holds.
+type Run struct {
+	Task slipway.Task // as it was claimed
 
-// worker is one run of a wake-up, in River's terms.
-type worker struct {
-	river.WorkerDefaults[args]
-	queue *Queue
+	journal *Journal
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
 }
 
-func (w *worker) Work(ctx context.Context, job *river.Job[args]) error {
-	return w.queue.run(ctx, job.JobRow, job.Args.ID)
-}
+// Context ends when the task is cancelled or lost, or the handler is to stop. Its cause
+// says which: ErrCancelled, ErrLostTask, or another.
+func (r *Run) Context() context.Context { return r.ctx }
 
-// run looks at a noun once. It ends the job itself, in the transaction in which it looks
-// whether somebody woke the noun meanwhile; River gets an error only when that
-// transaction fails.
-func (q *Queue) run(ctx context.Context, job *rivertype.JobRow, id int64) error {
-	noun := job.Kind
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	q.mu.Lock()
-	q.running[job.ID] = cancel
-	q.mu.Unlock()
-	defer func() {
-		q.mu.Lock()
-		delete(q.running, job.ID)
-		q.mu.Unlock()
-	}()
+// Cancelled reports whether somebody asked for the end of the task.
+func (r *Run) Cancelled() bool { return errors.Is(context.Cause(r.ctx), ErrCancelled) }
 
-	// Read before the handler reads anything: what is woken after this moment is looked at
-	// once more.
-	var before store.WakeUp
-	err := q.store.Read(ctx, func(tx *store.Tx) (err error) {
-		before, err = tx.WakeUp(ctx, noun, id)
-		return err
-	})
-	if err != nil && !slipway.Is(err, slipway.NotFound) {
-		return fmt.Errorf("begin to look at %s %d: %w", noun, id, err)
-	}
-	end := store.RunEnd{Generation: before.Generation, Backoff: backoff}
-	if err == nil && before.JobID == job.ID { // otherwise the job carries nothing any more
-		end.Again, err = q.handle(ctx, noun, id)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			end.Stopped = true
-		case err != nil:
-			end.Failed = true
-			q.log.Warn("a wake-up could not be handled and is repeated", "noun", noun, "id", id,
-				"failures", before.Failures+1, "err", err)
+// Close lets go of the run in this process. It writes nothing: a task that was not
+// finished is still running, and is claimed again.
+func (r *Run) Close() {
+	j := r.journal
+	j.mu.Lock()
+	for id, held := range j.runs {
+		if held == r {
+			delete(j.runs, id)
 		}
 	}
-	return q.finish(ctx, job, id, end)
+	j.mu.Unlock()
+	r.cancel(nil)
 }
 
-// handle calls the handler. A panic is an error of it.
-func (q *Queue) handle(ctx context.Context, noun string, id int64) (again time.Duration, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			q.log.Error("a handler panicked", "noun", noun, "id", id, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	again, err = q.handlers[noun](ctx, id)
-	for _, p := range q.periodic {
-		if p.noun == noun && p.id == id && (again <= 0 || again > p.every) {
-			again = p.every
-		}
-	}
-	return again, err
+// writeLimit bounds a write that goes on although the run was cancelled.
+const writeLimit = 10 * time.Second
+
+// Write runs f in a transaction in which the task is certain to be this run's, and says
+// that the task changed. It returns store.ErrStale, and ends the run's context, when it is
+// another's by now. It works in a cancelled run too: how that ends must be written.
+func (r *Run) Write(f func(ctx context.Context, tx *store.Tx) error) error {
+	return r.write(TaskChanged, f)
 }
 
-// finishLimit bounds the writing of a run's end, which goes on when the run was cancelled.
-const finishLimit = 10 * time.Second
-
-func (q *Queue) finish(ctx context.Context, job *rivertype.JobRow, id int64, end store.RunEnd) error {
-	write, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+func (r *Run) write(kind string, f func(ctx context.Context, tx *store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), writeLimit)
 	defer cancel()
-	err := q.store.InTx(write, func(tx *store.Tx) error {
-		row, again, err := tx.FinishWakeUp(write, job.Kind, id, job.ID, end)
-		unknown := errors.Is(err, store.ErrStale) // the entry is another job's; this one only ends
-		if err != nil && !unknown {
+	lost := false
+	err := r.journal.store.InTx(ctx, func(tx *store.Tx) error {
+		if err := tx.HoldTask(ctx, r.Task.ID, r.Task.Epoch); err != nil {
+			lost = errors.Is(err, store.ErrStale)
 			return err
 		}
-		if err := tx.HoldJob(write, job.ID, job.Attempt); err != nil {
+		if err := f(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := river.JobCompleteTx[riverdriver.Driver[*sql.Tx]](write, tx.SQL(), &river.Job[args]{JobRow: job}); err != nil {
-			return fmt.Errorf("end job %d: %w", job.ID, err)
-		}
-		if unknown {
-			return nil
-		}
-		if !row.NextAt.IsZero() {
-			tx.AfterCommit(q.ripen)
-		}
-		if again {
-			return q.carry(write, tx, []store.WakeUp{row})
-		}
-		return nil
+		return AddEvent(ctx, tx, r.Task, kind)
 	})
-	if errors.Is(err, store.ErrStale) {
-		return q.displaced(ctx, job)
-	}
-	if err != nil {
-		q.log.Warn("the end of a run could not be written; it is repeated", "noun", job.Kind, "id", id, "err", err)
+	if lost {
+		r.cancel(ErrLostTask)
 	}
 	return err
 }
 
-// displaced keeps a run from returning that lost its job to another process: River would
-// write its end over the other's run. It waits until the other has ended, or until this
-// process ends, which has been given up and will learn so with its next heartbeat.
-func (q *Queue) displaced(ctx context.Context, job *rivertype.JobRow) error {
-	q.log.Warn("a run ended whose job was given to another meanwhile", "noun", job.Kind, "job", job.ID, "attempt", job.Attempt)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-q.halt:
-			return nil
-		case <-time.After(2 * time.Second):
-		}
-		now, err := q.driver.GetExecutor().JobGetByID(ctx, &riverdriver.JobGetByIDParams{ID: job.ID})
-		if errors.Is(err, rivertype.ErrNotFound) || err == nil && now.State != rivertype.JobStateRunning {
-			return nil
-		}
-	}
+// Finish ends the task.
+func (r *Run) Finish(end store.TaskEnd) error {
+	return r.Write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.FinishTask(ctx, r.Task.ID, r.Task.Epoch, end)
+	})
 }
 
-// backoff is how long to wait after that many failures in a row: 1 s, 2 s, 4 s … 1 min,
-// with a fifth more or less, so that what failed together is not repeated together.
-func backoff(failures int) time.Duration {
-	d := time.Minute
-	if failures <= 6 {
-		d = time.Second << max(failures-1, 0)
-	}
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+// Step is an opened step of a task.
+type Step struct {
+	slipway.Step
+	run *Run
 }

@@ -158,13 +158,12 @@ func (q *Queue) watch(ctx context.Context) error {
 	return q.rescue(ctx)
 }
 
-// rescue makes every job available again whose process is not registered, and carries
-// wake-ups anew whose job is gone. It goes by what is registered and not by who just
-// died, so one that is cut short is completed by the next.
+// rescue takes the jobs of processes that are not registered from them, and carries anew
+// every wake-up whose job is gone. It goes by what is there and not by who just died, so
+// one that is cut short is completed by the next.
 func (q *Queue) rescue(ctx context.Context) error {
 	// The jobs are read before the processes: a process registers before it takes a job.
-	read := time.Now()
-	jobs, err := q.runningJobs(ctx)
+	jobs, read, err := q.runningJobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,7 +178,7 @@ func (q *Queue) rescue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = q.release(ctx, slices.DeleteFunc(jobs, func(j *rivertype.JobRow) bool {
+	err = q.discard(ctx, slices.DeleteFunc(jobs, func(j *rivertype.JobRow) bool {
 		return slices.Contains(alive, holder(j)) && !q.orphan(j)
 	}), read)
 	if err != nil {
@@ -190,19 +189,19 @@ func (q *Queue) rescue(ctx context.Context) error {
 		if err != nil || len(lost) == 0 {
 			return err
 		}
-		q.log.Warn("wake-ups had lost their jobs and are enqueued again", "count", len(lost))
+		q.log.Warn("wake-ups whose process or job was lost are enqueued again", "count", len(lost))
 		return q.carry(ctx, tx, lost)
 	})
 }
 
-// rescueOwn makes jobs available again that the database holds for running here.
+// rescueOwn discards jobs that the database holds for running here. Whoever watches then
+// carries their wake-ups anew.
 func (q *Queue) rescueOwn(ctx context.Context) error {
-	read := time.Now()
-	jobs, err := q.runningJobs(ctx)
+	jobs, read, err := q.runningJobs(ctx)
 	if err != nil {
 		return err
 	}
-	return q.release(ctx, slices.DeleteFunc(jobs, func(j *rivertype.JobRow) bool { return !q.orphan(j) }), read)
+	return q.discard(ctx, slices.DeleteFunc(jobs, func(j *rivertype.JobRow) bool { return !q.orphan(j) }), read)
 }
 
 // orphan reports whether a job is this process's by the database and has ended here: the
@@ -225,38 +224,39 @@ func holder(j *rivertype.JobRow) string {
 	return j.AttemptedBy[len(j.AttemptedBy)-1]
 }
 
-// runningJobs lists every job that the database holds for running, whatever its kind.
-func (q *Queue) runningJobs(ctx context.Context) ([]*rivertype.JobRow, error) {
+// farAhead makes River's question for jobs that began before a time one for all jobs,
+// also when the clock was set back.
+const farAhead = 365 * 24 * time.Hour
+
+// runningJobs lists every job that the database holds for running, whatever its kind, and
+// the time at which it began to read.
+func (q *Queue) runningJobs(ctx context.Context) (out []*rivertype.JobRow, read time.Time, err error) {
 	const page = 1000
-	var out []*rivertype.JobRow
+	read = time.Now()
 	for after := int64(0); ; {
-		jobs, err := q.driver.GetExecutor().JobGetStuck(ctx, &riverdriver.JobGetStuckParams{AfterID: after, Max: page, StuckHorizon: time.Now().Add(farAhead)})
+		jobs, err := q.driver.GetExecutor().JobGetStuck(ctx, &riverdriver.JobGetStuckParams{
+			AfterID: after, Max: page, StuckHorizon: read.Add(farAhead),
+		})
 		if err != nil {
-			return nil, fmt.Errorf("list the jobs that run: %w", err)
+			return nil, read, fmt.Errorf("list the jobs that run: %w", err)
 		}
 		out = append(out, jobs...)
 		if len(jobs) < page {
-			return out, nil
+			return out, read, nil
 		}
 		after = jobs[len(jobs)-1].ID
 	}
 }
 
-// farAhead makes River's question for jobs that began before a time one for all jobs,
-// also when the clock was set back.
-const farAhead = 365 * 24 * time.Hour
-
-// release gives the jobs that were read as running back to whoever takes them next.
-func (q *Queue) release(ctx context.Context, jobs []*rivertype.JobRow, read time.Time) error {
+// discard ends the jobs that were read as running. Their wake-ups get other jobs: the
+// same job given to another process would be ended by the first one, if that lives after
+// all, because River does not look whose a job is when it writes its end.
+func (q *Queue) discard(ctx context.Context, jobs []*rivertype.JobRow, read time.Time) error {
 	if len(jobs) == 0 {
 		return nil
 	}
 	now := time.Now().UTC()
-	p := &riverdriver.JobRescueManyParams{StuckHorizon: now.Add(farAhead)}
-	if q.store.Shared() {
-		// A job that another process has released and a third one has begun is not touched.
-		p.StuckHorizon = read
-	}
+	p := &riverdriver.JobRescueManyParams{StuckHorizon: read.Add(farAhead)}
 	for _, j := range jobs {
 		note, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: max(j.Attempt, 0), Error: "the process that ran it is dead"})
 		if err != nil {
@@ -264,13 +264,12 @@ func (q *Queue) release(ctx context.Context, jobs []*rivertype.JobRow, read time
 		}
 		p.ID = append(p.ID, j.ID)
 		p.Error = append(p.Error, note)
-		p.FinalizedAt = append(p.FinalizedAt, nil)
+		p.FinalizedAt = append(p.FinalizedAt, &now)
 		p.ScheduledAt = append(p.ScheduledAt, now)
-		p.State = append(p.State, string(rivertype.JobStateAvailable))
+		p.State = append(p.State, string(rivertype.JobStateDiscarded))
 	}
 	if _, err := q.driver.GetExecutor().JobRescueMany(ctx, p); err != nil {
-		return fmt.Errorf("release %d jobs of dead processes: %w", len(jobs), err)
+		return fmt.Errorf("discard %d jobs of dead processes: %w", len(jobs), err)
 	}
-	q.log.Warn("jobs of dead processes are given to others", "count", len(jobs))
 	return nil
 }

@@ -24,9 +24,10 @@ func TestMain(m *testing.M) { child(); postgrestest.Main(m) }
 // world is one database with whatever queues a test starts on it.
 type world struct {
 	testing.TB
-	store *store.Store
-	db    database
-	log   *slog.Logger
+	name, where string
+	store       *store.Store
+	db          database
+	log         *slog.Logger
 }
 
 var replicas atomic.Int64
@@ -45,7 +46,13 @@ func newWorld(t testing.TB, name string) *world {
 	t.Helper()
 	where := filepath.Join(t.TempDir(), "slipway.db")
 	if name == "postgres" {
-		where = postgrestest.DSN(t)
+		where = postgrestest.Prepared(t, func(dsn string) error {
+			db, err := postgres.Open(context.Background(), dsn, postgres.Options{})
+			if err != nil {
+				return err
+			}
+			return db.Close()
+		})
 	}
 	db, err := openDatabase(context.Background(), name, where)
 	if err != nil {
@@ -56,7 +63,7 @@ func newWorld(t testing.TB, name string) *world {
 			t.Error(err)
 		}
 	})
-	return &world{TB: t, store: db.store, db: db, log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	return &world{TB: t, name: name, where: where, store: db.store, db: db, log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
 }
 
 // queue returns a queue that is not started.

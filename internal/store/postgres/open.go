@@ -62,7 +62,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	db := &DB{pool: pool, sql: stdlib.OpenDBFromPool(pool)}
-	if err := migrate(ctx, db.sql); err != nil {
+	if err := bringUp(ctx, db.sql); err != nil {
 		return nil, errors.Join(unreachable(err), db.sql.Close(), closePool(pool))
 	}
 	db.Store = store.New(store.Config{Write: db.sql, Read: db.sql, Clock: o.Clock, Dialect: store.Dialect{

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"modernc.org/sqlite"
@@ -18,7 +20,11 @@ import (
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
+	"slipway.dev/slipway/internal/store/migrate"
 )
+
+//go:embed migration/*.sql
+var migrations embed.FS
 
 // readers bounds the connections that only read. They do not wait for the writer, nor it
 // for them.
@@ -82,7 +88,7 @@ func open(ctx context.Context, path string, o Options, lock *flock.Flock) (_ *DB
 	// when it waited too long.
 	write.SetMaxOpenConns(1)
 	write.SetMaxIdleConns(1)
-	if err := migrate(ctx, write); err != nil {
+	if err := migrate.Up(ctx, write, goose.DialectSQLite3, migrations, riversqlite.New(write)); err != nil {
 		return nil, fmt.Errorf("bring %s up to date: %w", filepath.Base(path), err)
 	}
 	read, err := sql.Open("sqlite", dsn(path, "ro", "deferred", append(pragmas, "query_only(1)")))

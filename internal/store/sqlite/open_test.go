@@ -1,19 +1,35 @@
 package sqlite_test
 
 import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 	"slipway.dev/slipway/internal/store/sqlite"
 	"slipway.dev/slipway/internal/store/storetest"
 )
 
-// World: a real SQLite file.
+var update = flag.Bool("update", false, "write schema.sql anew")
+
+// World of these tests: a real SQLite file.
 func TestStore(t *testing.T) { storetest.Run(t, open) }
 
 func open(t *testing.T) *store.Store {
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "slipway.db"), sqlite.Options{})
+	t.Helper()
+	return openAt(t, filepath.Join(t.TempDir(), "slipway.db")).Store
+}
+
+func openAt(t *testing.T, path string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,5 +38,122 @@ func open(t *testing.T) *store.Store {
 			t.Error(err)
 		}
 	})
-	return db.Store
+	return db
+}
+
+func TestASecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "slipway.db")
+	first, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sqlite.Open(t.Context(), path, sqlite.Options{})
+	if !slipway.Is(err, slipway.Conflict) || !strings.Contains(err.Error(), "another slipway") {
+		t.Errorf("got %v, want a refusal that names the reason", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, path)
+}
+
+func TestANewerDatabaseIsRefused(t *testing.T) {
+	t.Parallel()
+	for table, statement := range map[string]string{
+		"ours":        `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`,
+		"the queue's": `INSERT INTO river_migration (line, version) VALUES ('main', 99)`,
+	} {
+		path := filepath.Join(t.TempDir(), "slipway.db")
+		db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.InTx(t.Context(), func(tx *store.Tx) error { _, err := tx.SQL().ExecContext(t.Context(), statement); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = sqlite.Open(t.Context(), path, sqlite.Options{})
+		if !slipway.Is(err, slipway.Conflict) || !strings.Contains(err.Error(), "schema 99, this slipway knows") {
+			t.Errorf("a newer schema of %s: got %v, want a refusal that names both versions", table, err)
+		}
+	}
+}
+
+func TestTheFilesAreNobodyElses(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a b?#%.db") // also: no character of a path means anything
+	openAt(t, path)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o600 {
+			t.Errorf("%s has mode %o, want 600", filepath.Base(path)+suffix, got)
+		}
+	}
+}
+
+func TestWhatIsCommittedSurvivesAPowerCut(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, filepath.Join(t.TempDir(), "slipway.db"))
+	// Asked of the writer itself: a setting that did not arrive is not an error to SQLite.
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"} {
+		var got string
+		err := db.InTx(t.Context(), func(tx *store.Tx) error {
+			return tx.SQL().QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got)
+		})
+		if err != nil || got != want {
+			t.Errorf("%s is %q, %v, want %q", pragma, got, err, want)
+		}
+	}
+}
+
+func TestATransactionInsideAnotherIsAnErrorAndNotADeadlock(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := s.InTx(t.Context(), func(*store.Tx) error {
+		return s.InTx(ctx, func(*store.Tx) error { return nil })
+	})
+	if err == nil {
+		t.Error("a second writer was let in")
+	}
+	if err := s.InTx(t.Context(), func(*store.Tx) error { return nil }); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestSchema holds the schema that the migrations make against the one that is committed,
+// so that a review sees what changed. Write it anew with -update.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var b strings.Builder
+	b.WriteString("-- What the migrations make: ours, goose's and River's. Written by: go test ./internal/store/sqlite -update\n")
+	err := s.Read(t.Context(), func(tx *store.Tx) error {
+		rows, err := tx.SQL().QueryContext(t.Context(), `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
+			ORDER BY tbl_name, type = 'index', name`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var statement sql.NullString
+			if err := rows.Scan(&statement); err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "\n%s;\n", strings.TrimSpace(statement.String))
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Golden(t, "schema.sql", b.String(), *update)
 }

@@ -44,12 +44,54 @@ func Main(m *testing.M) {
 // DSN returns the address of a new, empty database, which goes when the test ends.
 func DSN(t testing.TB) string {
 	t.Helper()
+	return create(t, "")
+}
+
+// Prepared returns the address of a new database that is a copy of one that prepare has
+// filled. All calls in a test binary use the first one's prepare: to migrate once is much
+// quicker than to migrate for every test.
+func Prepared(t testing.TB, prepare func(dsn string) error) string {
+	t.Helper()
+	template.Lock()
+	defer template.Unlock()
+	if template.name == "" {
+		admin, err := cluster.start()
+		if err != nil {
+			t.Fatalf("PostgreSQL for the tests: %v", err)
+		}
+		name := fmt.Sprintf("slipway_%d_template", os.Getpid())
+		if err := do(admin, "CREATE DATABASE "+name); err != nil {
+			t.Fatal(err)
+		}
+		dsn, err := address(admin, name)
+		if err == nil {
+			err = prepare(dsn)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.name = name
+	}
+	return create(t, template.name)
+}
+
+var template struct {
+	sync.Mutex
+	name string
+}
+
+func create(t testing.TB, from string) string {
+	t.Helper()
 	admin, err := cluster.start()
 	if err != nil {
 		t.Fatalf("PostgreSQL for the tests: %v", err)
 	}
 	name := fmt.Sprintf("slipway_%d_%d", os.Getpid(), databases.next())
-	if err := do(admin, "CREATE DATABASE "+name); err != nil {
+	statement := "CREATE DATABASE " + name
+	if from != "" {
+		statement += " TEMPLATE " + from
+	}
+	if err := do(admin, statement); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -57,9 +99,18 @@ func DSN(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	c, err := pgx.ParseConfig(admin)
+	dsn, err := address(admin, name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return dsn
+}
+
+// address is that of another database of the same server.
+func address(admin, name string) (string, error) {
+	c, err := pgx.ParseConfig(admin)
+	if err != nil {
+		return "", err
 	}
 	parts := []string{
 		"host=" + quote(c.Host), "port=" + strconv.Itoa(int(c.Port)), "user=" + quote(c.User), "dbname=" + name,
@@ -70,7 +121,7 @@ func DSN(t testing.TB) string {
 	if c.TLSConfig == nil {
 		parts = append(parts, "sslmode=disable")
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, " "), nil
 }
 
 func quote(s string) string {
@@ -193,6 +244,9 @@ func startOnOwnThread(cmd *exec.Cmd) error {
 
 func (s *server) stop() error {
 	var err error
+	if s.cmd == nil && template.name != "" { // somebody's server, which goes on
+		err = do(s.dsn, "DROP DATABASE "+template.name)
+	}
 	if s.cmd != nil && s.cmd.Process != nil {
 		err = s.cmd.Process.Signal(syscall.SIGINT)       // a fast shutdown
 		if e := s.cmd.Wait(); e != nil && s.err == nil { // after a failed start the first error says more
