@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"text/template"
 
 	"slipway.dev/slipway/test/cluster/pki"
@@ -122,33 +121,11 @@ func (c Cluster) templateValues() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding runc: %w", err)
 	}
-	upstream, err := hasNameserver("/etc/resolv.conf")
-	if err != nil {
-		return nil, err
-	}
 	return map[string]any{
 		"Dir": c.Dir, "Socket": c.Socket(), "Runc": runc, "Handlers": Handlers, "PauseImage": PauseImage,
 		"NodeAddress": NodeAddress, "NodeName": NodeName, "Bridge": Bridge, "Network": networkName,
-		"PodNetwork": PodNetwork, "ClusterDomain": ClusterDomain, "ForwardNames": upstream,
+		"PodNetwork": PodNetwork, "ClusterDomain": ClusterDomain, "OutsideNames": os.Getenv("SLIPWAY_CLUSTER_OUTSIDE_NAMES") == "yes",
 		"KubeletPort": kubeletPort, "KubeletHealthPort": kubeletHealthPort,
 		"ProxyMetricsPort": proxyMetricsPort, "ProxyHealthPort": proxyHealthPort, "DNSReadyPort": dnsReadyPort,
 	}, nil
-}
-
-// hasNameserver reports whether the machine itself can ask anyone for names. CoreDNS
-// does not start when it is told to forward and finds nobody.
-func hasNameserver(path string) (bool, error) {
-	data, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading the machine's nameservers: %w", err)
-	}
-	for line := range strings.Lines(string(data)) {
-		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "nameserver" {
-			return true, nil
-		}
-	}
-	return false, nil
 }

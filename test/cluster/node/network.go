@@ -45,7 +45,39 @@ func ensureNetwork(ctx context.Context) (made bool, err error) {
 	if err := run(ctx, "ip", "link", "set", Bridge, "up"); err != nil {
 		return made, fmt.Errorf("starting the pods' bridge: %w", err)
 	}
-	return made, nil
+	return made, ensureFirewall(ctx)
+}
+
+// chain is our own in the firewall. It stands after those of Kubernetes.
+const chain = "SLIPWAY-TEST"
+
+// ensureFirewall lets pods out where the machine forwards nothing by itself (one with
+// Docker does not), and refuses what is sent to a Service's address and was not
+// translated: before kube-proxy knows a new Service, such packets would leave the
+// machine, and on some networks somebody answers them.
+func ensureFirewall(ctx context.Context) error {
+	restore := exec.CommandContext(ctx, "iptables-restore", "--noflush", "--wait", "10")
+	restore.Stdin = strings.NewReader(strings.Join([]string{
+		"*filter",
+		":" + chain + " - [0:0]", // makes it, or empties it
+		"-A " + chain + " -d " + ServiceRange + " -p tcp -j REJECT --reject-with tcp-reset",
+		"-A " + chain + " -d " + ServiceRange + " -j REJECT",
+		"-A " + chain + " -i " + Bridge + " -j ACCEPT",
+		"-A " + chain + " -o " + Bridge + " -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+		"COMMIT", "",
+	}, "\n"))
+	if output, err := restore.CombinedOutput(); err != nil {
+		return fmt.Errorf("writing the firewall's rules: %w: %s", err, bytes.TrimSpace(output))
+	}
+	for _, from := range []string{"FORWARD", "OUTPUT"} {
+		if run(ctx, "iptables", "--wait", "10", "-C", from, "-j", chain) == nil {
+			continue
+		}
+		if err := run(ctx, "iptables", "--wait", "10", "-A", from, "-j", chain); err != nil {
+			return fmt.Errorf("writing the firewall's rules: %w", err)
+		}
+	}
+	return nil
 }
 
 // addressesAreFree refuses to start where another interface uses our addresses: packets
@@ -157,9 +189,9 @@ func removeChains(ctx context.Context, remembered before) error {
 func removalScript(table string, rules, keep []string) string {
 	var ours []string
 	for _, rule := range rules {
-		chain, ok := strings.CutPrefix(rule, "-N ")
-		if ok && (strings.HasPrefix(chain, "KUBE-") || strings.HasPrefix(chain, "CNI-")) && !slices.Contains(keep, chain) {
-			ours = append(ours, chain)
+		name, ok := strings.CutPrefix(rule, "-N ")
+		if ok && (name == chain || strings.HasPrefix(name, "KUBE-") || strings.HasPrefix(name, "CNI-")) && !slices.Contains(keep, name) {
+			ours = append(ours, name)
 		}
 	}
 	if len(ours) == 0 {
@@ -179,11 +211,11 @@ func removalScript(table string, rules, keep []string) string {
 			}
 		}
 	}
-	for _, chain := range ours {
-		fmt.Fprintf(&script, "-F %s\n", chain)
+	for _, name := range ours {
+		fmt.Fprintf(&script, "-F %s\n", name)
 	}
-	for _, chain := range ours {
-		fmt.Fprintf(&script, "-X %s\n", chain)
+	for _, name := range ours {
+		fmt.Fprintf(&script, "-X %s\n", name)
 	}
 	script.WriteString("COMMIT\n")
 	return script.String()

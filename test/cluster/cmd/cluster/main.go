@@ -71,8 +71,9 @@ func usage(out io.Writer) {
 	}
 	fmt.Fprintf(out, `
 environment:
-  SLIPWAY_CLUSTER_DIR     where the cluster keeps everything (%s)
-  SLIPWAY_CACHE           where compiled programs are kept (the user's cache, slipway)
-  SLIPWAY_CLUSTER_SOURCE  the folder test/cluster; cluster.sh sets it
+  SLIPWAY_CLUSTER_DIR            where the cluster keeps everything (%s)
+  SLIPWAY_CACHE                  where compiled programs are kept (the user's cache, slipway)
+  SLIPWAY_CLUSTER_OUTSIDE_NAMES  yes: pods can ask for names outside the cluster (no)
+  SLIPWAY_CLUSTER_SOURCE         the folder test/cluster; cluster.sh sets it
 `, node.DefaultDir())
 }

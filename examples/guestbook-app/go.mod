@@ -1,0 +1,3 @@
+module slipway.dev/slipway/examples/guestbook-app
+
+go 1.26
