@@ -32,34 +32,51 @@ func (c *Client) await(ctx context.Context, timeout time.Duration, on []watched,
 	defer limit.Stop()
 	wake, stop := c.wakes(ctx, on)
 	defer stop()
-	for {
+	for last := false; ; {
 		done, err := check(ctx)
-		if done || err != nil && !slipway.Is(err, slipway.Unavailable) {
+		switch {
+		case done, err != nil && !away(err):
+			return err
+		case last && err != nil:
+			return err // the API server, and not what was waited for
+		case last:
+			return errTimeout
+		}
+		if last, err = c.rest(ctx, wake, limit.C); err != nil {
 			return err
 		}
-		pause := time.NewTimer(settle)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return context.Cause(ctx)
-		}
-		next := time.NewTimer(c.resync)
-		select {
-		case <-wake:
-		case <-next.C:
-		case <-limit.C:
-			next.Stop()
-			if err != nil {
-				return err // the API server, and not what was waited for
-			}
-			return errTimeout
-		case <-ctx.Done():
-			next.Stop()
-			return context.Cause(ctx)
-		}
-		next.Stop()
 	}
+}
+
+// rest waits for the next reason to read. last is true when the time is up, and one
+// reading is left.
+func (c *Client) rest(ctx context.Context, wake <-chan struct{}, limit <-chan time.Time) (last bool, err error) {
+	pause, next := time.NewTimer(settle), time.NewTimer(c.resync)
+	defer pause.Stop()
+	defer next.Stop()
+	select {
+	case <-pause.C:
+	case <-limit:
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	select {
+	case <-wake:
+	case <-next.C:
+	case <-limit:
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	return false, nil
+}
+
+// away reports whether err says that the API server does not answer. Such an error has the
+// server's as its cause, which a verdict of ours on what is waited for has not.
+func away(err error) bool {
+	var e *slipway.Error
+	return errors.As(err, &e) && e.Kind == slipway.Unavailable && e.Err != nil
 }
 
 // wakes returns a channel that gets a value after changes of what is watched. stop ends

@@ -60,8 +60,8 @@ func (c *Client) Ready(ctx context.Context, app slipway.Application, objects []O
 	if len(w.pending) == 0 {
 		return nil
 	}
-	// The last reading must fall after the longest time-out, so that it is found by check.
-	err := c.await(ctx, longest+2*c.resync, w.watches(), w.check)
+	// The last reading falls after the longest time-out, so it is check that ends the wait.
+	err := c.await(ctx, longest, w.watches(), w.check)
 	if errors.Is(err, errTimeout) {
 		return slipway.Errorf(slipway.Unavailable, "%s is not ready after %s", w.pending[0], longest)
 	}

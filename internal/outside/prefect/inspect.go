@@ -63,6 +63,7 @@ func Inspect(ctx context.Context, python, dir string, locations []Location) ([]F
 	// -S: no site-packages, which also makes it start in a tenth of the time.
 	cmd := exec.CommandContext(ctx, python, "-I", "-S", "-B", "-c", inspectScript)
 	cmd.Dir, cmd.Env = dir, []string{"LANG=C.UTF-8"}
+	endWithChildren(cmd)
 	cmd.Stdin = bytes.NewReader(question)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

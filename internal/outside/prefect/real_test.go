@@ -8,6 +8,7 @@ package prefect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -32,9 +33,20 @@ var realPython = sync.OnceValues(func() (Python, error) {
 	if err != nil {
 		return Python{}, err
 	}
-	return EnsureVenv(context.Background(), cacheRoot(), VenvOptions{
+	p, err := EnsureVenv(context.Background(), cacheRoot(), VenvOptions{
 		Lock: lock, Progress: func(s string) { fmt.Fprintln(os.Stderr, s) },
 	})
+	if err != nil {
+		return Python{}, err
+	}
+	source, err := filepath.Abs("../../../python/src")
+	if err != nil {
+		return Python{}, err
+	}
+	if p, err = p.WithPackage(context.Background(), source); err == nil && !p.Redacts {
+		err = errors.New("python/src has no slipway._redact, so nothing would be redacted")
+	}
+	return p, err
 })
 
 // shared is the one Prefect server that all tests use which do not harm theirs.

@@ -40,6 +40,9 @@ func writeFile(path string, content []byte) error {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync() // or a power cut may leave the new name on an empty file
+	}
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}

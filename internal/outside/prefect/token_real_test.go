@@ -63,6 +63,32 @@ func TestTheTokenStaysInTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestATokenThatAnActionLogsIsRedacted: the author was told not to, and does it all the same.
+func TestATokenThatAnActionLogsIsRedacted(t *testing.T) {
+	const token = "slw_Zk4anothertokenthatmustnotbefound"
+	r := realRunner(t, nil)
+	for _, start := range []string{"cold", "warm"} {
+		t.Run(start, func(t *testing.T) {
+			if start == "warm" {
+				withSpare(t, r)
+			}
+			id, p, launch := begin(t, r, testAction(t, "actions.py", "log_the_token", nil), map[string]string{"SLIPWAY_TOKEN": token})
+			got := finish(t, r, id, p, WaitOptions{})
+			if !got.Crashed || strings.Contains(got.FirstError, token) || !strings.Contains(got.FirstError, "error with <redacted>") {
+				t.Errorf("Wait() = %+v", got)
+			}
+			text := logs(t, r, id)
+			if strings.Contains(text, token) || !strings.Contains(text, "logged <redacted>") {
+				t.Errorf("the log is %s", text)
+			}
+			output, err := os.ReadFile(filepath.Join(launch.RunDir, "output.log"))
+			if err != nil || bytes.Contains(output, []byte(token)) {
+				t.Errorf("the output is %s, %v", output, err)
+			}
+		})
+	}
+}
+
 // TestTheAuthStringIsPrivate: in one file that only its owner can read, and in no command line.
 func TestTheAuthStringIsPrivate(t *testing.T) {
 	s := sharedServer(t)

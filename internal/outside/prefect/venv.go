@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,8 +114,22 @@ func isComplete(dir string) bool {
 
 // venvName is the start of the lock's hash and the interpreter's version: "5f1c3a9d2b7e4c60-py311".
 func venvName(lock []byte, version [2]int) string {
+	return fmt.Sprintf("%s-py%d%d", lockHash(lock), version[0], version[1])
+}
+
+func lockHash(lock []byte) string {
 	sum := sha256.Sum256(lock)
-	return fmt.Sprintf("%s-py%d%d", hex.EncodeToString(sum[:8]), version[0], version[1])
+	return hex.EncodeToString(sum[:8])
+}
+
+// FindVenv returns the environment that EnsureVenv made for this lock under root. It returns
+// an error that is fs.ErrNotExist when there is none yet.
+func FindVenv(ctx context.Context, root string, lock []byte) (Python, error) {
+	made, err := filepath.Glob(filepath.Join(root, lockHash(lock)+"-py*", ".complete"))
+	if err != nil || len(made) == 0 {
+		return Python{}, fmt.Errorf("find the Python environment for actions in %s: %w", root, cmp.Or(err, fs.ErrNotExist))
+	}
+	return FindPython(ctx, filepath.Dir(made[len(made)-1]))
 }
 
 // FindPython looks into an environment that is there: one that EnsureVenv made, or one
@@ -176,6 +191,7 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
+	endWithChildren(cmd)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

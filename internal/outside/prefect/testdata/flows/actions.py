@@ -1,5 +1,6 @@
 """Actions that end in every way an action can end."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -129,3 +130,17 @@ def leak(context: dict) -> None:
 @flow
 async def first_line(context: dict) -> None:
     print(f"FIRST {time.time():.6f}")
+
+
+@flow
+def log_the_token(context: dict) -> None:
+    logger = get_run_logger()
+    token = os.environ["SLIPWAY_TOKEN"]
+    logger.info("logged %s", token)
+    logging.getLogger("a.library").warning("warned with %s", token)
+    try:
+        raise ValueError(f"refused {token}")
+    except ValueError:
+        logger.exception("error with %s", token)
+    time.sleep(1.5)
+    os.kill(os.getpid(), signal.SIGKILL)

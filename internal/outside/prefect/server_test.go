@@ -1,0 +1,81 @@
+package prefect
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWhatAServerRemembers(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "prefect")
+	c := ServerConfig{Dir: dir, Port: 4299}
+	first, err := NewServer(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := first.Endpoint(); got.API != "http://127.0.0.1:4299/api" || len(got.Auth) < 40 {
+		t.Errorf("Endpoint() = %s with an auth string of %d bytes", got, len(got.Auth))
+	}
+	if err := first.writeRecord(serverRecord{Port: 5123}); err != nil {
+		t.Fatal(err)
+	}
+	second, err := NewServer(c)
+	if err != nil || second.Endpoint().API != "http://127.0.0.1:5123/api" || second.auth != first.auth {
+		t.Errorf("the next Slipway has %s, %v", second.Endpoint(), err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "auth"), filepath.Join(dir, "server.json")} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
+		}
+	}
+	for name, content := range map[string]string{"auth": "nonsense", "server.json": "{"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewServer(c); err == nil {
+			t.Errorf("NewServer() with %q in %s = nil", content, name)
+		}
+	}
+	if _, err := NewServer(ServerConfig{Dir: "relative"}); err == nil {
+		t.Error("a relative folder was taken")
+	}
+}
+
+func TestAPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := l.Addr().(*net.TCPAddr).Port
+	if got, err := freePort(taken); err != nil || got == taken || got == 0 {
+		t.Errorf("freePort(%d) = %d, %v", taken, got, err)
+	}
+	l.Close()
+	if got, err := freePort(taken); err != nil || got != taken {
+		t.Errorf("freePort(%d) = %d, %v", taken, got, err)
+	}
+}
+
+func TestAServersEnvironment(t *testing.T) {
+	t.Setenv("DATABASE_PASSWORD", "the operator's")
+	s, err := NewServer(ServerConfig{Dir: filepath.Join(t.TempDir(), "prefect"), Python: Python{Interpreter: "/venv/bin/python"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := "\n" + strings.Join(environ(s.env(4200)), "\n") + "\n"
+	for _, want := range []string{
+		"PREFECT_SERVER_API_AUTH_STRING=" + s.auth, "PREFECT_HOME=" + s.Dir, "PREFECT_SERVER_ANALYTICS_ENABLED=false",
+		"PREFECT_SERVER_UI_ENABLED=true", "DO_NOT_TRACK=1", "PATH=/venv/bin:/usr/local/bin:/usr/bin:/bin",
+	} {
+		if !strings.Contains(got, "\n"+want+"\n") {
+			t.Errorf("no line %q in%s", want, got)
+		}
+	}
+	if strings.Contains(got, "operator") {
+		t.Error("the environment of Slipway reached the server")
+	}
+}
