@@ -73,45 +73,45 @@ func TestTheFirstAdministrator(t *testing.T) {
 	}
 }
 
+// World: both databases.
 func TestTheSecretWorksOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path, err := w.a.EnsureSetupSecret(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var made atomic.Int32
-	var wg sync.WaitGroup
-	for _, name := range []string{"anna", "ben", "cleo", "dan"} {
-		wg.Go(func() {
-			_, err := w.a.Setup(t.Context(), httptest.NewRecorder(), request(""), SetupInput{string(secret), name, password})
-			switch {
-			case err == nil:
-				made.Add(1)
-			case slipway.Is(err, slipway.Conflict) || slipway.Is(err, slipway.Unavailable): // after it was removed
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if made.Load() != 1 {
-		t.Errorf("%d administrators were made", made.Load())
-	}
-	err = w.store.Read(t.Context(), func(tx *store.Tx) error {
-		users, err := tx.Users(t.Context(), store.Page{})
-		if len(users.Items) != 1 {
-			t.Errorf("users = %+v", users.Items)
+	onBoth(t, func(w *world) {
+		ctx := w.Context()
+		path, err := w.a.EnsureSetupSecret(ctx)
+		if err != nil {
+			w.Fatal(err)
 		}
-		return err
+		secret, err := os.ReadFile(path)
+		if err != nil {
+			w.Fatal(err)
+		}
+		var made atomic.Int32
+		var wg sync.WaitGroup
+		for _, name := range []string{"anna", "ben", "cleo", "dan"} {
+			wg.Go(func() {
+				_, err := w.a.Setup(ctx, httptest.NewRecorder(), request(""), SetupInput{string(secret), name, password})
+				switch {
+				case err == nil:
+					made.Add(1)
+				case slipway.Is(err, slipway.Conflict) || slipway.Is(err, slipway.Unavailable): // after it was removed
+				default:
+					w.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if made.Load() != 1 {
+			w.Errorf("%d administrators were made", made.Load())
+		}
+		w.write(func(tx *store.Tx) error {
+			users, err := tx.Users(ctx, store.Page{})
+			if len(users.Items) != 1 {
+				w.Errorf("users = %+v", users.Items)
+			}
+			return err
+		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // An empty file would be a secret that everybody knows.

@@ -3,7 +3,6 @@ package auth
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"fmt"
 	"hash/crc32"
 	"strings"
 )
@@ -72,8 +71,3 @@ type Credentials struct{ hasher *hasher }
 
 // NewToken returns a new token's value, its hint and the hash to store it under.
 func (Credentials) NewToken() (value, hint string, hash []byte) { return newToken() }
-
-// String keeps a printed Credentials short.
-func (c Credentials) String() string {
-	return fmt.Sprintf("auth.Credentials(%d hashes at once)", cap(c.hasher.slots))
-}

@@ -152,6 +152,7 @@ func TestTheActionsUserDeactivatedInMidRun(t *testing.T) {
 func TestTaskTokensEndWithTheTaskOrAfterItsDeadline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.clock.stop()
 	value, taskID, _ := w.taskToken()
 	w.write(func(tx *store.Tx) error { return w.a.RevokeTaskTokens(t.Context(), tx, taskID) })
 	_, err := w.who(value)

@@ -9,28 +9,39 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
+	"slipway.dev/slipway/internal/store/postgres"
+	"slipway.dev/slipway/internal/store/postgres/postgrestest"
 	"slipway.dev/slipway/internal/store/sqlite"
 )
 
-// These tests stand in the world of a database: a real SQLite store, real hashes, and
-// requests made by hand. No server listens.
+// These tests stand in the world of a database: a real store, on SQLite unless a test says
+// onBoth, real hashes, and requests made by hand. No server listens.
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { postgrestest.Main(m) }
 
-// clock is the store's clock, which a test may move.
+// clock is the store's clock, which a test may move, or stop so that the speed of the
+// machine plays no part.
 type clock struct {
-	mu sync.Mutex
-	d  time.Duration
+	mu      sync.Mutex
+	d       time.Duration
+	stopped time.Time
 }
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.stopped.IsZero() {
+		return c.stopped.Add(c.d)
+	}
 	return time.Now().Add(c.d)
+}
+
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = time.Now()
 }
 
 func (c *clock) move(d time.Duration) {
@@ -60,7 +71,34 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 			t.Error(err)
 		}
 	})
-	cfg := Config{Store: db.Store, SetupSecretFile: filepath.Join(t.TempDir(), "setup-secret")}
+	return furnish(t, db.Store, c, change...)
+}
+
+// onBoth runs a test on SQLite and on PostgreSQL.
+func onBoth(t *testing.T, f func(w *world)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		f(newWorld(t))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		c := &clock{}
+		db, err := postgres.Open(t.Context(), postgrestest.DSN(t), postgres.Options{Clock: c.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		f(furnish(t, db.Store, c))
+	})
+}
+
+func furnish(t *testing.T, s *store.Store, c *clock, change ...func(*Config)) *world {
+	t.Helper()
+	cfg := Config{Store: s, SetupSecretFile: filepath.Join(t.TempDir(), "setup-secret")}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -69,7 +107,7 @@ func newWorld(t *testing.T, change ...func(*Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Close)
-	w := &world{t, a, db.Store, c}
+	w := &world{t, a, s, c}
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.CreateInstallation(t.Context(), slipway.Installation{ID: "i-1", ExternalID: "x"})
 		return err
