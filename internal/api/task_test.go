@@ -71,23 +71,23 @@ func TestATaskIsWaitedFor(t *testing.T) {
 
 	start := time.Now()
 	w.must(200, "GET", path+"?wait=25&seen=old", w.reader, nil, &after)
-	if after.Version != before.Version || time.Since(start) > 5*time.Second {
+	if after.Version != before.Version || time.Since(start) > 20*time.Second {
 		t.Errorf("another version than the seen one is there: answered %q after %v", after.Version, time.Since(start))
 	}
 	time.AfterFunc(200*time.Millisecond, func() { w.runTask(a.Task.ID) })
 	w.must(200, "GET", path+"?wait=25&seen="+before.Version, w.reader, nil, &after)
-	if after.State != "running" || len(after.Steps) != 1 || after.Version == before.Version || time.Since(start) > 15*time.Second {
+	if after.State != "running" || len(after.Steps) != 1 || after.Version == before.Version || time.Since(start) > 20*time.Second {
 		t.Errorf("after its start: %+v", after)
 	}
 	start = time.Now()
 	w.must(200, "GET", path+"?wait=1&seen="+after.Version, w.reader, nil, nil)
-	if took := time.Since(start); took < 900*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(start); took < 900*time.Millisecond || took > 20*time.Second {
 		t.Errorf("without news the answer took %v, want about a second", took)
 	}
 	time.AfterFunc(100*time.Millisecond, func() { close(w.stopping) })
 	start = time.Now()
 	w.must(200, "GET", path+"?wait=25&seen="+after.Version, w.reader, nil, nil)
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("a server that stops held the question back for %v", took)
 	}
 	if r := w.do("GET", path+"?wait=26", w.reader, nil); r.status != 422 {
@@ -180,8 +180,9 @@ func TestActionsCallInTheirStep(t *testing.T) {
 	}
 }
 
-// listen reads the event stream until it has n events, or fails.
-func (w *world) listen(token, query string, n int, ready func()) (ids []string, kinds []string) {
+// listen reads the event stream until an event of a kind has come, or fails. Those of
+// what the test did before may come first.
+func (w *world) listen(token, query, until string, ready func()) (ids []string, kinds []string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
@@ -203,7 +204,7 @@ func (w *world) listen(token, query string, n int, ready func()) (ids []string, 
 			ids = append(ids, id)
 		}
 		if kind, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			if kinds = append(kinds, kind); len(kinds) == n {
+			if kinds = append(kinds, kind); kind == until {
 				return ids, kinds
 			}
 		}
@@ -216,10 +217,7 @@ func TestEventsReachWhoMaySeeThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.furnish()
-	ids, kinds := w.listen(w.reader, "", 1, func() { w.runTask(a.Task.ID) })
-	if len(ids) != 1 || kinds[0] != "task.changed" && kinds[0] != "step.changed" {
-		t.Errorf("events = %v %v", ids, kinds)
-	}
+	ids, _ := w.listen(w.reader, "", "task.changed", func() { w.runTask(a.Task.ID) })
 	// Who comes back with the last ID gets what happened meanwhile.
 	add := func(project, kind string) {
 		check(t, w.store.InTx(t.Context(), func(tx *store.Tx) error {
@@ -227,24 +225,17 @@ func TestEventsReachWhoMaySeeThem(t *testing.T) {
 		}))
 	}
 	add("shop", "missed")
-	_, kinds = w.listen(w.reader, "?after="+ids[0], 60, func() {
-		for range 60 {
-			add("shop", "missed")
-		}
-	})
-	if !strings.Contains(strings.Join(kinds, " "), "missed") {
-		t.Errorf("after coming back: %v", kinds)
-	}
+	w.listen(w.reader, "?after="+ids[len(ids)-1], "missed", nil)
 	// A confined token hears of its own environment only.
 	var tok wire.TokenValue
 	w.must(201, "POST", "/tokens", w.admin, wire.NewToken{Name: "ci", Project: "shop", Environment: "dev"}, &tok)
-	_, kinds = w.listen(tok.Value, "", 1, func() {
+	_, kinds := w.listen(tok.Value, "", "own", func() {
 		add("bank", "of.others")
 		add("", "of.all")
 		add("shop", "own")
 	})
-	if kinds[0] != "own" {
-		t.Errorf("the confined token heard %v first, want its own event", kinds)
+	if all := strings.Join(kinds, " "); strings.Contains(all, "of.") {
+		t.Errorf("the confined token heard %s, want events of its own environment only", all)
 	}
 }
 
@@ -262,7 +253,7 @@ func TestTheStreamEndsWithTheServer(t *testing.T) {
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		_ = lines.Text()
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("the stream lived %v longer than its server", took)
 	}
 }
