@@ -58,3 +58,30 @@ def test_the_filter_masks_arguments_and_tracebacks() -> None:
         log.exception("with %s", TOKEN)
     assert TOKEN not in out.getvalue()
     assert out.getvalue().count(MASK) >= 2
+
+
+@pytest.mark.parametrize("owner", ["FlowRunClient", "FlowRunAsyncClient"])
+async def test_the_message_of_a_state_is_masked_on_its_way(owner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.client.orchestration._flow_runs import client
+    from prefect.client.schemas.objects import State
+    from prefect.states import Failed
+
+    from slipway import _redact
+
+    sent: list[State[object]] = []
+    kind = getattr(client, owner)
+
+    def send(self: object, flow_run_id: str, state: State[object], force: bool = False) -> None:
+        sent.append(state)
+
+    async def send_later(self: object, flow_run_id: str, state: State[object], force: bool = False) -> None:
+        sent.append(state)
+
+    monkeypatch.setattr(kind, "set_flow_run_state", send_later if "Async" in owner else send)
+    monkeypatch.setattr(kind, "_slipway_masks", False, raising=False)
+    SecretFilter()
+    answer = kind.set_flow_run_state(None, "run", Failed(message=f"ValueError: {TOKEN}"), force=False)
+    if answer is not None:
+        await answer
+    assert sent[0].message == f"ValueError: {MASK}"
+    assert _redact.MASK in sent[0].message

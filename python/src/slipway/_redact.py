@@ -7,10 +7,14 @@ pages, which Slipway only reads.
 from __future__ import annotations
 
 import base64
+import functools
+import inspect
 import logging
 import os
 import re
 import urllib.parse
+from collections.abc import Callable
+from typing import Any
 
 MASK = "<redacted>"
 
@@ -50,6 +54,10 @@ def redact(text: str) -> str:
 class SecretFilter(logging.Filter):
     """Masks secrets in a record before any handler sees it."""
 
+    def __init__(self, name: str = "") -> None:
+        super().__init__(name)
+        cover_states()
+
     def filter(self, record: logging.LogRecord) -> bool:
         """Mask the record in place; a record is never dropped."""
         try:
@@ -62,3 +70,43 @@ class SecretFilter(logging.Filter):
         if record.exc_text:
             record.exc_text = redact(record.exc_text)
         return True
+
+
+def _masked(send: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a client's method that sends a state, so that its message is masked first."""
+
+    def mask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        for value in (*args, *kwargs.values()):
+            message = getattr(value, "message", None)
+            if isinstance(message, str) and hasattr(value, "type"):
+                value.message = redact(message)
+
+    if inspect.iscoroutinefunction(send):
+
+        @functools.wraps(send)
+        async def later(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as what it wraps
+            mask(args, kwargs)
+            return await send(*args, **kwargs)
+
+        return later
+
+    @functools.wraps(send)
+    def now(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as what it wraps
+        mask(args, kwargs)
+        return send(*args, **kwargs)
+
+    return now
+
+
+def cover_states() -> None:
+    """Mask the messages of states on their way to Prefect.
+
+    The text of an action's exception becomes the message of its state, which no log filter
+    sees. This is called where Prefect's logging finds the filter above, so in every action.
+    """
+    from prefect.client.orchestration._flow_runs import client
+
+    for owner in (client.FlowRunClient, client.FlowRunAsyncClient):
+        if not getattr(owner, "_slipway_masks", False):
+            owner.set_flow_run_state = _masked(owner.set_flow_run_state)  # type: ignore[method-assign]
+            owner._slipway_masks = True  # type: ignore[union-attr]

@@ -1,0 +1,246 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway.dev/slipway/internal/outside/prefect"
+	"slipway.dev/slipway/internal/store/postgres/postgrestest"
+	"slipway.dev/slipway/internal/wire"
+)
+
+// end is what must be the same after an upgrade, however often it was disturbed.
+type end struct {
+	state   string
+	version string
+	steps   string // names and states, in order
+	linked  string // the tasks that actions started, by type and state
+	images  string // of what runs on the cluster
+	worker  int    // pods
+}
+
+func (w *world) end(task wire.Task) end {
+	e := end{state: task.State, version: w.application("guestbook").AppVersion}
+	for _, s := range task.Steps {
+		e.steps += s.Name + " " + s.State + "\n"
+		for _, l := range s.Tasks {
+			e.linked += l.Type + " " + l.State + "\n"
+		}
+	}
+	e.images = w.kubectl("-n", w.namespace(), "get", "deployments", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image} {.status.readyReplicas}{"\n"}{end}`)
+	e.worker = len(w.pods("worker"))
+	return e
+}
+
+// boundaries names what has begun and ended so far: each change of it is a boundary.
+func boundaries(t wire.Task) string {
+	var b strings.Builder
+	b.WriteString(t.State)
+	for _, s := range t.Steps {
+		fmt.Fprintf(&b, "|%s:%s", s.Key, s.State)
+		for _, l := range s.Tasks {
+			fmt.Fprintf(&b, ",%s:%s", l.Type, l.State)
+		}
+	}
+	return b.String()
+}
+
+var (
+	undisturbedOnce sync.Once
+	undisturbedEnd  end
+)
+
+// undisturbed is the end of an upgrade that nobody kills, to compare with.
+func undisturbed(t *testing.T) end {
+	undisturbedOnce.Do(func() {
+		t.Run("undisturbed", func(t *testing.T) {
+			w := newWorld(t)
+			w.loadDriver("guestbook")
+			w.wantState(w.deploy(guestbook(t, "1.0.0")), "succeeded")
+			task := w.deploy(guestbook(t, "1.1.0"))
+			w.wantState(task, "succeeded")
+			undisturbedEnd = w.end(task)
+		})
+	})
+	if undisturbedEnd.state == "" {
+		t.Fatal("the undisturbed upgrade did not end")
+	}
+	return undisturbedEnd
+}
+
+// TestKilledAtEveryBoundary kills the server with SIGKILL whenever a step or a task of an
+// upgrade has begun or ended, and starts it again. The end is that of an undisturbed
+// upgrade. World: real cluster, real Prefect, SQLite.
+func TestKilledAtEveryBoundary(t *testing.T) {
+	want := undisturbed(t)
+	w := newWorld(t)
+	w.loadDriver("guestbook")
+	w.wantState(w.deploy(guestbook(t, "1.0.0")), "succeeded")
+	task := w.accept(guestbook(t, "1.1.0"))
+
+	kills := 0
+	seen := map[string]bool{}
+	deadline := time.Now().Add(8 * time.Minute)
+	for {
+		now, err := w.api.WaitTask(t.Context(), task.ID, "", 0)
+		if err == nil && now.Over() {
+			task = now
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the upgrade did not end:\n%s", summary(now))
+		}
+		if at := boundaries(now); err == nil && !seen[at] {
+			seen[at] = true
+			t.Logf("kill at %s", at)
+			token := readFile(t, w.dir+"/token")
+			w.kill(w.servers[len(w.servers)-1])
+			kills++
+			p := w.launch("data")
+			w.connect(token)
+			eventually(t, time.Minute, "the server is back", func() (bool, string) {
+				select {
+				case <-p.done:
+					t.Fatalf("the server did not start again:\n%s", tail(p.log))
+				default:
+				}
+				_, err := w.api.Task(t.Context(), task.ID)
+				return err == nil, fmt.Sprint(err)
+			})
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Logf("%d kills", kills)
+	if kills < 8 {
+		t.Errorf("only %d kills: the boundaries were not met", kills)
+	}
+	if got := w.end(task); got != want {
+		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", kills, got, want, summary(task))
+	}
+}
+
+// TestTheOtherWorkerTakesOver kills, at every boundary of an upgrade's steps, the one of two
+// workers that holds the task, and starts another in its place. The living one goes on
+// within a minute each time, and the end is that of an undisturbed upgrade. World: real
+// cluster, real Prefect (one for all), PostgreSQL.
+func TestTheOtherWorkerTakesOver(t *testing.T) {
+	want := undisturbed(t)
+	w := prepare(t)
+	dsn := postgrestest.DSN(t)
+	flags := append(externalPrefect(t, w), "--database", dsn, "--secrets-key-file", filepath.Join(w.dir, "secret.key"))
+	worker := func(data string) *process { return w.launch(data, append(flags, "--role", "worker")...) }
+
+	api := w.launch("api", append(flags, "--role", "api")...)
+	w.ready(api)
+	w.setUp("api")
+	workers := []*process{worker("worker-1"), worker("worker-2")}
+	w.url = api.url
+	w.loadDriver("guestbook")
+	w.wantState(w.deploy(guestbook(t, "1.0.0")), "succeeded")
+
+	task := w.accept(guestbook(t, "1.1.0"))
+	seen := map[string]bool{}
+	kills := 0
+	for deadline := time.Now().Add(12 * time.Minute); !task.Over(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the upgrade did not end after %d kills:\n%s", kills, summary(task))
+		}
+		var err error
+		if task, err = w.api.WaitTask(t.Context(), task.ID, "", 0); err != nil {
+			t.Fatal(err)
+		}
+		if at := stepBoundaries(task); task.State == "running" && !seen[at] {
+			seen[at] = true
+			holder := holderOf(t, dsn, task.ID)
+			victim := slices.IndexFunc(workers, func(p *process) bool { return strings.Contains(readFile(t, p.log), "replica="+holder) })
+			if victim < 0 {
+				t.Fatalf("no worker has the ID %s", holder)
+			}
+			t.Logf("kill worker %d at %s", victim+1, at)
+			w.kill(workers[victim])
+			killed := time.Now()
+			kills++
+			eventually(t, 60*time.Second, "another worker has the task", func() (bool, string) {
+				now, err := w.api.Task(t.Context(), task.ID)
+				if err != nil {
+					return false, err.Error()
+				}
+				return now.Over() || holderOf(t, dsn, task.ID) != holder, holder
+			})
+			t.Logf("taken over after %s", time.Since(killed).Round(100*time.Millisecond))
+			workers[victim] = worker(fmt.Sprintf("worker-%d", victim+1))
+			w.url = api.url
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if kills < 4 {
+		t.Errorf("only %d kills: the boundaries were not met", kills)
+	}
+	if got := w.end(task); got != want {
+		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", kills, got, want, summary(task))
+	}
+}
+
+// stepBoundaries is as boundaries, of the task's own steps alone: each takeover takes the
+// time in which a dead worker is known to be dead.
+func stepBoundaries(t wire.Task) string {
+	var b strings.Builder
+	for _, s := range t.Steps {
+		fmt.Fprintf(&b, "|%s:%s", s.Key, s.State)
+	}
+	return b.String()
+}
+
+// holderOf asks the database who has a task.
+func holderOf(t *testing.T, dsn string, task int64) string {
+	t.Helper()
+	out, err := exec.Command("psql", "--no-psqlrc", "-At", "-d", dsn, "-c", fmt.Sprintf("SELECT holder FROM tasks WHERE id = %d", task)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("psql: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// externalPrefect starts a Prefect server that is nobody's child, and returns the flags
+// that name it.
+func externalPrefect(t *testing.T, w *world) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(venv(t), "*-py*"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no Python environment in %s: %v", venv(t), err)
+	}
+	var interpreter prefect.Python
+	for _, dir := range found {
+		if interpreter, err = prefect.FindPython(t.Context(), dir); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := prefect.NewServer(prefect.ServerConfig{
+		Python: interpreter, Dir: filepath.Join(w.dir, "prefect"), Port: freePort(t), ReadyWithin: 3 * time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(context.Background()); err != nil {
+			t.Errorf("stop Prefect: %v", err)
+		}
+	})
+	at := server.Endpoint()
+	return []string{"--prefect-api-url", at.API, "--prefect-auth-file", w.write("prefect-auth", at.Auth)}
+}
