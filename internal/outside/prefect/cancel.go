@@ -2,6 +2,7 @@ package prefect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -54,6 +55,9 @@ func (r *Runner) cancel(ctx context.Context, id string, p Process) error {
 		return nil
 	}
 	run, err := r.client.GetFlowRun(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil // deleted in Prefect: there is no state to set
+	}
 	if err != nil || run.State.Type == Completed || run.State.Type == Cancelled {
 		return err
 	}

@@ -12,6 +12,9 @@
 // the next start by process id and start time. An action that dies leaves a flow run that
 // says so, because Wait writes what the dead process could not.
 //
+// An action is a process group in a session of its own, and is ended as one. What an action
+// moves into yet another session (setsid, a daemon) is not found, and outlives it.
+//
 // The package must never: put a token into anything that Prefect stores, or into a command
 // line; judge a run by an exit code (Prefect's engine ends with 0 after a failure that it
 // reported itself); execute a flow run that the caller did not create; signal a process

@@ -76,7 +76,7 @@ func (f *fake) add(state StateType) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	id := newUUID()
-	f.runs[id] = &FlowRun{ID: id, State: State{Type: state, Name: string(state)}, Created: time.Now()}
+	f.runs[id] = &FlowRun{ID: id, FlowID: "flow-1", State: State{Type: state, Name: string(state)}, Created: time.Now()}
 	return id
 }
 
@@ -160,7 +160,7 @@ func (f *fake) create(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, f.runs[id])
 		return
 	}
-	run := &FlowRun{ID: newUUID(), Name: in.Name, IdempotencyKey: in.IdempotencyKey, State: State{Type: Scheduled, Name: "Scheduled"}, Created: time.Now()}
+	run := &FlowRun{ID: newUUID(), FlowID: "flow-1", Name: in.Name, IdempotencyKey: in.IdempotencyKey, State: State{Type: Scheduled, Name: "Scheduled"}, Created: time.Now()}
 	f.runs[run.ID], f.byKey[in.IdempotencyKey] = run, run.ID
 	answer(w, 201, run)
 }

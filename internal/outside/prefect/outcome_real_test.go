@@ -36,6 +36,7 @@ func TestAnActionEnds(t *testing.T) {
 		{name: "it logs an error and is killed", function: "kill_after_error", want: Outcome{State: Crashed, Name: "Crashed", Crashed: true, Runs: 1},
 			message: "killed by signal 9", firstError: "the disk is full"},
 		{name: "it has a time limit of its own", function: "slow_by_itself", want: Outcome{State: Failed, Name: "TimedOut", Runs: 1}, message: "exceeded timeout"},
+		{name: "it suspends itself", function: "suspend", want: Outcome{State: Crashed, Name: "Crashed", Crashed: true, Runs: 1}, message: "does not resume", firstError: "suspended itself"},
 		{name: "it fails twice and has retries", function: "succeed_at_last", want: Outcome{State: Completed, Name: "Completed", Runs: 3}},
 	} {
 		for _, start := range []string{"cold", "warm"} {

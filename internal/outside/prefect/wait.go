@@ -91,7 +91,7 @@ func (r *Runner) wait(ctx context.Context, id string, p Process, o WaitOptions) 
 	if out.Runs > 0 { // Prefect fills the time in for runs that ended without a start
 		out.Started = run.Started
 	}
-	if out.Crashed {
+	if out.Crashed && run.FlowID != "" {
 		// The state alone is worth returning when the log cannot be read.
 		if out.FirstError, err = r.client.FirstError(ctx, id); err != nil {
 			r.log.WarnContext(ctx, "the log of a crashed action was not read", "flow_run", id, "error", err)
@@ -189,11 +189,18 @@ func (r *Runner) settle(ctx context.Context, id string, p Process, o WaitOptions
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Unreachable, ErrUnreachable)
 	defer cancel()
 	run, err := r.client.GetFlowRun(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		// Somebody deleted it in Prefect's pages, or the database was replaced. There will
+		// never be another answer, so this one must end the wait.
+		return FlowRun{ID: id, State: State{Type: Crashed, Name: "Crashed",
+			Message: "The flow run is not in Prefect any more, so how it ended is not known."}}, nil
+	}
 	if err != nil || run.State.Type.Terminal() {
 		return run, err
 	}
-	why := r.whyEnded(id, p)
-	if err := r.client.WriteLog(ctx, id, why); err != nil {
+	why := r.whyEnded(run, p)
+	// The record is for people. Only a server that is away is worth another try.
+	if err := r.client.WriteLog(ctx, id, why); errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 		return run, err
 	}
 	// An ABORT means that the engine's own word came first, a REJECT that the run is being
@@ -220,11 +227,13 @@ func (r *Runner) settle(ctx context.Context, id string, p Process, o WaitOptions
 }
 
 // whyEnded says what is known about a process that left its run without a last state.
-func (r *Runner) whyEnded(id string, p Process) string {
+func (r *Runner) whyEnded(run FlowRun, p Process) string {
 	r.mu.Lock()
-	c := r.children[id]
+	c := r.children[run.ID]
 	r.mu.Unlock()
 	switch {
+	case run.State.Type == Paused:
+		return "The action suspended itself, and Slipway does not resume actions. Let it wait inside instead."
 	case !p.Known():
 		return "The action was claimed and never started: Slipway was stopped in between."
 	case locate(p.Host) == gone:

@@ -34,6 +34,10 @@ func TestWait(t *testing.T) {
 			}},
 		{name: "it died while it was being cancelled", script: "sleep 0.3", want: Cancelled, message: "exit code 0", log: "exit code 0",
 			reports: setTo(State{Type: Cancelling, Name: "Cancelling"})},
+		{name: "it suspended itself", script: "sleep 0.3", want: Crashed, message: "does not resume", log: "suspended itself",
+			reports: setTo(State{Type: Paused, Name: "Suspended"})},
+		{name: "somebody deleted its flow run", script: "sleep 0.3", want: Crashed, message: "not in Prefect any more",
+			reports: func(f *fake, id string) { delete(f.runs, id) }},
 		{name: "the server was down when it ended", script: "sleep 0.3", want: Completed, reports: func(f *fake, id string) {
 			setTo(State{Type: Completed, Name: "Completed"})(f, id)
 			f.faults = append(f.faults, fault{suffix: "/" + id, status: 503}, fault{suffix: "/" + id, lose: true})

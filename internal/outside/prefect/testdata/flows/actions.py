@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from prefect import flow, get_run_logger, task
+from prefect import flow, get_run_logger, suspend_flow_run, task
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME
 
 
@@ -144,3 +144,8 @@ def log_the_token(context: dict) -> None:
         logger.exception("error with %s", token)
     time.sleep(1.5)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@flow(persist_result=True)
+def suspend(context: dict) -> None:
+    suspend_flow_run(timeout=600)
