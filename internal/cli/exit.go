@@ -91,7 +91,7 @@ func (s *session) exit(ctx context.Context, err error) int {
 		s.tell("the configuration is wrong", faultLines(settings), "")
 		return exitUsage
 	case errors.As(err, &fault):
-		s.tell(fault.Msg, fieldLines(fault.Fields), fault.Hint)
+		s.tell(fault.Msg, fieldLines(fault.Msg, fault.Fields), fault.Hint)
 		return exitOfKind[string(fault.Kind)]
 	}
 	s.tell(err.Error(), nil, "")
@@ -114,20 +114,25 @@ func (s *session) tellRefusal(e *client.Error) {
 	if e.Kind == string(slipway.Unauthenticated) && hint == "" {
 		hint = "log in with  slipway login"
 	}
-	var lines []string
-	for _, f := range e.Fields {
-		lines = append(lines, slipway.FieldError{File: f.File, Path: f.Path, Line: f.Line, Column: f.Column, Msg: f.Message, Hint: f.Hint}.String())
+	fields := make([]slipway.FieldError, len(e.Fields))
+	for i, f := range e.Fields {
+		fields[i] = slipway.FieldError{File: f.File, Path: f.Path, Line: f.Line, Column: f.Column, Msg: f.Message, Hint: f.Hint}
 	}
-	s.tell(e.Detail, lines, hint)
+	s.tell(e.Detail, fieldLines(e.Detail, fields), hint)
 	if e.Kind == string(slipway.Internal) && e.RequestID != "" {
 		fmt.Fprintln(s.Stderr, "the server's log has the cause under request "+e.RequestID)
 	}
 }
 
-func fieldLines(fields []slipway.FieldError) []string {
-	lines := make([]string, len(fields))
-	for i, f := range fields {
-		lines[i] = f.String()
+// fieldLines writes each fault with its place. One that the message has told already, and
+// that has no place in a file, is left out.
+func fieldLines(msg string, fields []slipway.FieldError) []string {
+	var lines []string
+	for _, f := range fields {
+		if f.Line == 0 && msg == f.Path+": "+f.Msg {
+			continue
+		}
+		lines = append(lines, f.String())
 	}
 	return lines
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"slipway.dev/slipway/internal/config"
 )
 
 var update = flag.Bool("update", false, "write the generated files anew")
@@ -36,6 +38,43 @@ func TestTheReferenceIsWhatTheCommandsSay(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s is not what the commands say; run go test ./internal/cli -run Reference -update (-file +commands):\n%s", path, diff)
 	}
+}
+
+// TestTheReferenceHasEverySetting stands in the pure world. It keeps
+// docs/reference/configuration.md: go test -update writes it.
+func TestTheReferenceHasEverySetting(t *testing.T) {
+	t.Parallel()
+	const path = "../../docs/reference/configuration.md"
+	got := settings()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s is not what the server takes; run go test ./internal/cli -run Reference -update (-file +settings):\n%s", path, diff)
+	}
+}
+
+func settings() string {
+	var b bytes.Buffer
+	b.WriteString("# Settings of the server\n\nGenerated from package `config` by the tests of `internal/cli`; not edited by hand.\n\n" +
+		"Each setting is a key of `slipway.toml`, a variable and a flag of `slipway server`, each stronger than the one before.\n" +
+		"The file is named by `--config` or `SLIPWAY_CONFIG`; else `slipway.toml` in the current directory or in `/etc/slipway` is\n" +
+		"read, where there is one. `slipway config check` shows what they come to.\n\n" +
+		"| key | variable | flag | default | what it does |\n| --- | --- | --- | --- | --- |\n")
+	for _, k := range config.Keys() {
+		byDefault := ""
+		if k.Default != "" {
+			byDefault = "`" + k.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | `--%s` | %s | %s |\n", k.Name, k.Env, k.Flag, byDefault, strings.ReplaceAll(k.Doc, "|", `\|`))
+	}
+	return b.String()
 }
 
 // TestEveryCommandIsDescribed stands in the pure world.
