@@ -149,6 +149,9 @@ func (q *Queue) carry(ctx context.Context, tx *store.Tx, ws []store.WakeUp) erro
 	return q.announce(ctx, tx, queues)
 }
 
+// insertTopic is where River's workers listen for new jobs.
+const insertTopic = "river_insert"
+
 // announce tells the workers of every process. River does so too, but not twice within a
 // fetch's cool-down, whether or not the transaction that announced has been committed: a
 // wake-up in the shadow of another would wait for the next poll.
@@ -157,7 +160,15 @@ func (q *Queue) announce(ctx context.Context, tx *store.Tx, queues map[string]bo
 	for name := range queues {
 		payloads = append(payloads, fmt.Sprintf(`{"queue": %q}`, name))
 	}
-	err := q.driver.UnwrapExecutor(tx.SQL()).NotifyMany(ctx, &riverdriver.NotifyManyParams{Payload: payloads, Topic: "river_insert"})
+	if own, ok := q.driver.(*instant); ok {
+		tx.AfterCommit(func() {
+			for _, p := range payloads {
+				own.bell.ring(riverdriver.Notification{Topic: insertTopic, Payload: p})
+			}
+		})
+		return nil
+	}
+	err := q.driver.UnwrapExecutor(tx.SQL()).NotifyMany(ctx, &riverdriver.NotifyManyParams{Payload: payloads, Topic: insertTopic})
 	if err != nil {
 		return fmt.Errorf("announce jobs: %w", err)
 	}

@@ -39,6 +39,9 @@ type Events struct {
 
 // NewEvents returns a broadcaster; Run makes it work.
 func NewEvents(s *store.Store, log *slog.Logger) *Events {
+	if log == nil {
+		log = slog.Default()
+	}
 	return &Events{store: s, log: log, subscribers: map[*Subscription]struct{}{}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
@@ -41,6 +42,9 @@ type Journal struct {
 // NewJournal returns a journal for the replica's workers. Watch makes cancellations reach
 // them.
 func NewJournal(s *store.Store, e *Events, replica string, log *slog.Logger) *Journal {
+	if log == nil {
+		log = slog.Default()
+	}
 	return &Journal{store: s, events: e, replica: replica, log: log, runs: map[int64]*Run{}}
 }
 
@@ -49,27 +53,35 @@ func NewJournal(s *store.Store, e *Events, replica string, log *slog.Logger) *Jo
 func (j *Journal) Watch(ctx context.Context) {
 	sub := j.events.Subscribe()
 	defer sub.Close()
+	// Events only make it quick: one that is lost must not leave a run that nobody ends.
+	all := time.NewTicker(lookEvery)
+	defer all.Stop()
 	for {
+		var ids []int64
 		select {
 		case <-ctx.Done():
 			return
+		case <-all.C:
+			ids = j.held()
 		case ev := <-sub.C:
-			var ids []int64
 			switch {
 			case ev.Kind == Resync:
 				ids = j.held()
 			case ev.Noun == "task" && j.run(ev.NounID) != nil:
 				ids = []int64{ev.NounID}
 			}
-			if len(ids) == 0 {
-				continue
-			}
-			if err := j.look(ctx, ids); err != nil && ctx.Err() == nil {
-				j.log.Warn("cancelled tasks could not be looked for", "err", err)
-			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := j.look(ctx, ids); err != nil && ctx.Err() == nil {
+			j.log.Warn("cancelled tasks could not be looked for", "err", err)
 		}
 	}
 }
+
+// lookEvery is how often the tasks that run here are looked at without an event.
+const lookEvery = 5 * time.Second
 
 func (j *Journal) held() (ids []int64) {
 	j.mu.Lock()

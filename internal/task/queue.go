@@ -24,7 +24,7 @@ const (
 	DefaultWorkers = 50
 
 	// Poll is how soon a wake-up is found whose announcement was lost.
-	Poll = 500 * time.Millisecond
+	Poll = time.Second
 )
 
 // Options of a Queue.
@@ -90,6 +90,9 @@ func NewQueue(s *store.Store, driver riverdriver.Driver[*sql.Tx], o Options) (*Q
 	}
 	if o.DeadAfter == 0 {
 		o.DeadAfter = DeadAfter
+	}
+	if !s.Shared() {
+		driver = newInstant(driver)
 	}
 	q := &Queue{
 		store: s, driver: driver, options: o, log: o.Log.With("replica", o.Replica.ID),
