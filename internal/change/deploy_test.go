@@ -300,6 +300,26 @@ func TestDowngrades(t *testing.T) {
 	}
 }
 
+// The hooks of a failed upgrade ran half-way, and the cluster is at the new version: going
+// back is a downgrade then, and never a mere configuration.
+func TestGoingBackAfterAnUpgradeThatFailedHalfWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.installed()
+	w.end(w.mustDeploy(1, toml("1.1.0", "1.0.0")), slipway.Failed, "1.1.0", "1.0.0")
+	_, err := w.deploy(2, toml("1.0.0", "1.0.0"))
+	w.refused(err, slipway.Invalid, "does not go back from 1.1.0 to 1.0.0")
+	p, err := w.s.Plan(t.Context(), w.reader, production(toml("1.1.0", "1.0.0")))
+	w.ok(err)
+	if !slices.Contains(p.Warnings, "the last upgrade failed half-way, at 1.1.0: the upgrade hooks run again") {
+		t.Errorf("warnings = %q", p.Warnings)
+	}
+	w.driver("1.0.1", func(d *slipway.DriverSpec) { d.AllowDowngrade = true })
+	if a := w.mustDeploy(2, toml("1.0.0", "1.0.1")); a.Change.Kind != slipway.UpgradeChange {
+		t.Errorf("going back is %s", a.Change.Kind)
+	}
+}
+
 func TestADriverCannotBeChangedForAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
