@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,8 @@ func TestNewPasswords(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 		if err != nil {
-			if e := err.(*slipway.Error); len(e.Fields) != 1 || e.Fields[0].Path != "password" || e.Hint == "" || strings.Contains(err.Error(), tc.password) {
+			var e *slipway.Error
+			if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Path != "password" || e.Hint == "" || strings.Contains(err.Error(), tc.password) {
 				t.Errorf("%s: %+v", name, e)
 			}
 			continue
@@ -73,7 +75,7 @@ func TestHashesRunAFewAtATime(t *testing.T) {
 	h.slots <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := h.turn(ctx); err != context.Canceled {
+	if _, err := h.turn(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("turn = %v", err)
 	}
 }

@@ -1,29 +1,11 @@
 package auth
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 )
-
-// ParseProxies reads addresses and networks of proxies that are believed.
-func ParseProxies(list []string) ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, s := range list {
-		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			ip, err := netip.ParseAddr(s)
-			if err != nil {
-				return nil, fmt.Errorf("%q is neither an address nor a network", s)
-			}
-			p = netip.PrefixFrom(ip, ip.BitLen())
-		}
-		out = append(out, p.Masked())
-	}
-	return out, nil
-}
 
 // Remote is the address of the one who sent a request. X-Forwarded-For is read from its
 // end, as far as those who wrote it are trusted proxies: everything before that, anyone

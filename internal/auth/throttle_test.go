@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"sync"
@@ -45,13 +46,14 @@ func TestGuessingIsThrottledForKnownAndUnknownNamesAlike(t *testing.T) {
 	w.user("anna", slipway.ReadOnly)
 	for _, name := range []string{"anna", "nobody"} {
 		for i := range perUser.free {
-			if _, err := w.login(name, "wrong"); err != errLogin {
+			if _, err := w.login(name, "wrong"); !errors.Is(err, errLogin) {
 				t.Fatalf("%s, guess %d: %v", name, i+1, err)
 			}
 		}
 		_, err := w.login(name, "wrong")
 		w.wantKind(err, slipway.Throttled, "too many failed sign-ins")
-		if e := err.(*slipway.Error); e.RetryAfter <= 0 || e.RetryAfter > 2*time.Second {
+		var e *slipway.Error
+		if !errors.As(err, &e) || e.RetryAfter <= 0 || e.RetryAfter > 2*time.Second {
 			t.Errorf("RetryAfter = %s", e.RetryAfter)
 		}
 	}
@@ -64,7 +66,7 @@ func TestGuessingIsThrottledForKnownAndUnknownNamesAlike(t *testing.T) {
 	}
 	// The success cleared the name's failures.
 	for range perUser.free {
-		if _, err := w.login("anna", "wrong"); err != errLogin {
+		if _, err := w.login("anna", "wrong"); !errors.Is(err, errLogin) {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +96,7 @@ func TestOneAddressCannotGuessAtManyNames(t *testing.T) {
 		if i%5 == 4 { // an account of one's own does not take failures back
 			w.mustLogin("mallory")
 		}
-		if _, err := w.login(fmt.Sprintf("victim%d", i), "wrong"); err != errLogin {
+		if _, err := w.login(fmt.Sprintf("victim%d", i), "wrong"); !errors.Is(err, errLogin) {
 			t.Fatalf("guess %d: %v", i+1, err)
 		}
 	}
@@ -113,7 +115,7 @@ func TestGuessesAtOnceAreCounted(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 40 {
 			wg.Go(func() {
-				if _, err := w.login("anna", "wrong"); err == errLogin {
+				if _, err := w.login("anna", "wrong"); errors.Is(err, errLogin) {
 					looked.Add(1)
 				} else if !slipway.Is(err, slipway.Throttled) {
 					w.Error(err)

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -143,8 +144,8 @@ func TestTheActionsUserDeactivatedInMidRun(t *testing.T) {
 	}
 	w.write(func(tx *store.Tx) error { return tx.SetUserActive(t.Context(), u.ID, false) })
 	_, err = w.who(value)
-	e, ok := err.(*slipway.Error)
-	if !ok || e.Msg != "user slipway-actions is deactivated" || e.Hint != "an administrator can activate it under Users" {
+	var e *slipway.Error
+	if !errors.As(err, &e) || e.Msg != "user slipway-actions is deactivated" || e.Hint != "an administrator can activate it under Users" {
 		t.Errorf("error = %#v", err)
 	}
 }

@@ -31,14 +31,14 @@ func (f *faults) is(path string, err error) {
 }
 
 // err is nil when nothing was wrong. what names the input: "the environment".
-func (f faults) err(what string) error {
-	switch len(f) {
+func (f *faults) err(what string) error {
+	switch len(*f) {
 	case 0:
 		return nil
 	case 1:
-		return &slipway.Error{Kind: slipway.Invalid, Msg: f[0].Path + ": " + f[0].Msg, Hint: f[0].Hint, Fields: f}
+		return &slipway.Error{Kind: slipway.Invalid, Msg: (*f)[0].Path + ": " + (*f)[0].Msg, Hint: (*f)[0].Hint, Fields: *f}
 	}
-	return &slipway.Error{Kind: slipway.Invalid, Msg: fmt.Sprintf("%s has %d faults", what, len(f)), Fields: f}
+	return &slipway.Error{Kind: slipway.Invalid, Msg: fmt.Sprintf("%s has %d faults", what, len(*f)), Fields: *f}
 }
 
 // invalid refuses one field.

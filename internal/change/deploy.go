@@ -135,7 +135,7 @@ var taskKind = map[slipway.ChangeKind]slipway.TaskKind{
 }
 
 // title says in a line what the task does: "upgrade guestbook to 1.1.0".
-func (p prepared) title() string {
+func (p *prepared) title() string {
 	switch {
 	case p.kind == slipway.InstallChange:
 		return "install " + p.spec.Name + " " + p.spec.App.Version
@@ -147,7 +147,7 @@ func (p prepared) title() string {
 	return "upgrade " + p.spec.Name + " to " + p.spec.App.Version
 }
 
-func (p prepared) before() facts {
+func (p *prepared) before() facts {
 	if p.wanted.Number == 0 {
 		return nil
 	}
@@ -210,7 +210,8 @@ func unexpected(ctx context.Context, tx *store.Tx, app slipway.Application, name
 // nothing.
 func (s *Service) overtaken(ctx context.Context, c slipway.Caller, in DeployInput, p parsed) error {
 	var why error
-	err := s.Store.Read(ctx, func(tx *store.Tx) error {
+	// Without an explanation the conflict itself stands.
+	_ = s.Store.Read(ctx, func(tx *store.Tx) error {
 		e, err := environment(ctx, tx, c, in.Project, in.Environment)
 		if err != nil {
 			return err
@@ -231,8 +232,5 @@ func (s *Service) overtaken(ctx context.Context, c slipway.Caller, in DeployInpu
 		}
 		return nil
 	})
-	if err != nil {
-		return nil // the conflict itself stands
-	}
 	return why
 }

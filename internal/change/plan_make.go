@@ -31,7 +31,7 @@ func (s *Service) Plan(ctx context.Context, c slipway.Caller, in SpecInput) (Pla
 			return err
 		}
 		if p.kind != slipway.InstallChange && s.Renderer != nil {
-			r, err = gather(ctx, tx, p)
+			r, err = gather(ctx, tx, &p)
 		}
 		return err
 	})
@@ -54,7 +54,7 @@ func (s *Service) Plan(ctx context.Context, c slipway.Caller, in SpecInput) (Pla
 }
 
 // plan is everything of a Plan that needs no rendering.
-func (p prepared) plan() Plan {
+func (p *prepared) plan() Plan {
 	out := Plan{
 		Project: p.env.Project, Environment: p.env.Name, Name: p.spec.Name, Kind: p.kind,
 		Revision: p.app.Revision, NewRevision: p.app.Revision + 1,
@@ -70,7 +70,7 @@ func (p prepared) plan() Plan {
 }
 
 // warnings are what a person should know beyond the diff.
-func (p prepared) warnings() []string {
+func (p *prepared) warnings() []string {
 	var out []string
 	switch {
 	case p.kind == slipway.InstallChange && p.app.ID != 0:
@@ -130,7 +130,7 @@ type side struct {
 	context spec.GlobalContext
 }
 
-func gather(ctx context.Context, tx *store.Tx, p prepared) (r rendering, err error) {
+func gather(ctx context.Context, tx *store.Tx, p *prepared) (r rendering, err error) {
 	states, err := tx.ComponentStates(ctx, p.app.ID)
 	if err != nil {
 		return r, err

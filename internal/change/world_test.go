@@ -54,6 +54,7 @@ func newWorld(t *testing.T) *world {
 
 // onBoth runs a test on SQLite and on PostgreSQL.
 func onBoth(t *testing.T, f func(w *world)) {
+	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		f(newWorld(t))
