@@ -92,9 +92,23 @@ func (s *Store) Read(ctx context.Context, f func(tx *Tx) error) error {
 	return s.run(ctx, s.read, opts, f)
 }
 
-func (s *Store) run(ctx context.Context, db *sql.DB, opts *sql.TxOptions, f func(tx *Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, txLimit)
+func (s *Store) run(caller context.Context, db *sql.DB, opts *sql.TxOptions, f func(tx *Tx) error) error {
+	ctx, cancel := context.WithTimeout(caller, txLimit)
 	defer cancel()
+	err := s.runIn(ctx, db, opts, f)
+	switch {
+	case err == nil || ctx.Err() == nil || slipway.Is(err, slipway.Unavailable):
+		return err
+	case caller.Err() == nil:
+		return &slipway.Error{Kind: slipway.Unavailable, Msg: fmt.Sprintf("the database took longer than %s", txLimit),
+			Hint: "repeat the request", Err: err}
+	case !errors.Is(err, caller.Err()): // the driver says it in words of its own
+		return fmt.Errorf("%w: %w", caller.Err(), err)
+	}
+	return err
+}
+
+func (s *Store) runIn(ctx context.Context, db *sql.DB, opts *sql.TxOptions, f func(tx *Tx) error) error {
 	conn, raw, err := s.begin(ctx, db, opts)
 	if err != nil {
 		return err

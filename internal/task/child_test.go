@@ -11,9 +11,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
@@ -56,12 +59,15 @@ func childMain() error {
 	if err != nil {
 		return err
 	}
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	var background sync.WaitGroup
 	events := NewEvents(db.store, log)
-	go events.Run(ctx)
+	background.Go(func() { events.Run(watch) })
 	j := NewJournal(db.store, events, replica, log)
-	go j.Watch(ctx)
+	background.Go(func() { j.Watch(watch) })
 	q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) {
-		err := childTask(ctx, j, id)
+		err := childTask(ctx, j, id, replica, os.Getenv(childGo), func(s string) { fmt.Println(s) })
 		fmt.Println("returned", err)
 		return 0, err
 	})
@@ -73,7 +79,17 @@ func childMain() error {
 	signal.Notify(terminate, syscall.SIGTERM)
 	select {
 	case <-terminate:
-		return q.Stop(ctx)
+		if err := q.Stop(ctx); err != nil {
+			return err
+		}
+		stop()
+		background.Wait()
+		signal.Stop(terminate)
+		if err := db.Close(); err != nil {
+			return err
+		}
+		// database/sql and pgx end theirs a moment after Close has returned.
+		return goleak.Find(goleak.IgnoreTopFunction("os/signal.signal_recv"), goleak.IgnoreTopFunction("os/signal.loop"))
 	case <-q.Lost():
 		time.Sleep(time.Second) // a slow end: what can its handlers still do?
 		fmt.Println("lost")
@@ -82,7 +98,7 @@ func childMain() error {
 }
 
 // childTask has two steps; the second lasts until a file is there.
-func childTask(ctx context.Context, j *Journal, id int64) error {
+func childTask(ctx context.Context, j *Journal, id int64, replica, goFile string, say func(string)) error {
 	r, err := j.Claim(ctx, id)
 	if err != nil {
 		return err
@@ -93,8 +109,8 @@ func childTask(ctx context.Context, j *Journal, id int64) error {
 		return err
 	}
 	if !one.Done() {
-		fmt.Println("did one")
-		if err := errors.Join(one.Note("by "+os.Getenv(childReplica)), one.Close(slipway.StepSucceeded, "")); err != nil {
+		say("did one")
+		if err := errors.Join(one.Note("by "+replica), one.Close(slipway.StepSucceeded, "")); err != nil {
 			return err
 		}
 	}
@@ -102,9 +118,9 @@ func childTask(ctx context.Context, j *Journal, id int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("in two")
+	say("in two")
 	for {
-		if _, err := os.Stat(os.Getenv(childGo)); err == nil {
+		if _, err := os.Stat(goFile); err == nil {
 			break
 		}
 		select {
@@ -140,7 +156,7 @@ func (w *world) process(replica, goFile string, beat time.Duration) *process {
 	if err := cmd.Start(); err != nil {
 		w.Fatal(err)
 	}
-	p := &process{TB: w.TB, cmd: cmd, lines: make(chan string, 100), done: make(chan error, 1)}
+	p := &process{TB: w.TB, cmd: cmd, lines: make(chan string, 10000), done: make(chan error, 1)}
 	go func() {
 		p.read(out)
 		p.done <- cmd.Wait()

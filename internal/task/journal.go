@@ -20,6 +20,10 @@ var (
 	// ErrLostTask is the cause when another worker has the task by now. Nothing that this
 	// one does for it counts any more.
 	ErrLostTask = errors.New("the task was taken over by another worker")
+	// ErrOver is returned by Claim for a task that has ended. A handler that returns it has
+	// nothing left to do: the process before died between the end of the task and that of
+	// its wake-up. It is a store.ErrStale too.
+	ErrOver = fmt.Errorf("the task is over: %w", store.ErrStale)
 )
 
 // The kinds of a task's events. Both name the task.
@@ -130,7 +134,7 @@ func AddEvent(ctx context.Context, tx *store.Tx, t slipway.Task, kind string) er
 }
 
 // Claim makes a task this process's own. The run must be closed. A task that is over is
-// store.ErrStale.
+// ErrOver.
 func (j *Journal) Claim(ctx context.Context, id int64) (*Run, error) {
 	r := &Run{journal: j}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
@@ -142,10 +146,13 @@ func (j *Journal) Claim(ctx context.Context, id int64) (*Run, error) {
 		before.cancel(ErrLostTask)
 	}
 	err := j.store.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := tx.ClaimTask(ctx, id, j.replica); err != nil {
+		_, err := tx.ClaimTask(ctx, id, j.replica)
+		if errors.Is(err, store.ErrStale) {
+			return ErrOver
+		}
+		if err != nil {
 			return err
 		}
-		var err error
 		if r.Task, err = tx.Task(ctx, id); err != nil {
 			return err
 		}

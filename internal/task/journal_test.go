@@ -60,8 +60,8 @@ func TestARunWritesItsSteps(t *testing.T) {
 				t.Errorf("got event %+v, want %s of task %d", ev, want, id)
 			}
 		}
-		if _, err := j.Claim(t.Context(), id); !errors.Is(err, store.ErrStale) {
-			t.Errorf("claiming a task that is over: got %v, want ErrStale", err)
+		if _, err := j.Claim(t.Context(), id); !errors.Is(err, ErrOver) || !errors.Is(err, store.ErrStale) {
+			t.Errorf("claiming a task that is over: got %v, want ErrOver, which is stale", err)
 		}
 	})
 }

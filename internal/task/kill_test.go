@@ -2,6 +2,8 @@ package task
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +67,74 @@ func TestKilledAndTakenOverOnPostgreSQL(t *testing.T) {
 	touch(t, goFile)
 	second.says(soon, "returned <nil>")
 	w.wantOneRun(id, "second")
+	second.signal(syscall.SIGTERM)
+	if err := within(t, soon, second.done, "the end of the second process"); err != nil {
+		t.Errorf("the second process ended with %v", err)
+	}
+}
+
+// World: real processes, killed again and again while they work.
+func TestNothingIsMissedWhileProcessesDie(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"sqlite", "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, name)
+			goFile := filepath.Join(t.TempDir(), "go")
+			touch(t, goFile) // nothing holds them up
+			var ids []int64
+			for range 300 {
+				ids = append(ids, w.task())
+			}
+			at := 1
+			if w.store.Shared() {
+				at = 2
+			} else if err := w.db.Close(); err != nil { // a child must have the file to itself
+				t.Fatal(err)
+			}
+			var ps []*process
+			for n := range 8 {
+				if len(ps) == at {
+					ps[0].signal(syscall.SIGKILL)
+					within(t, soon, ps[0].done, "the end of a killed process")
+					ps = ps[1:]
+				}
+				p := w.process(fmt.Sprintf("p%d", n), goFile, 300*time.Millisecond)
+				p.says(soon, "ready")
+				time.Sleep(rand.N(200 * time.Millisecond)) // amid the work
+				ps = append(ps, p)
+			}
+			if !w.store.Shared() {
+				ps[0].signal(syscall.SIGTERM)
+				within(t, soon, ps[0].done, "the end of the last process")
+				db, err := openDatabase(t.Context(), w.name, w.where)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.store, w.db = db.store, db
+				q := w.queue(Options{})
+				j := NewJournal(w.store, NewEvents(w.store, w.log), q.options.Replica.ID, w.log)
+				q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) {
+					return 0, childTask(ctx, j, id, q.options.Replica.ID, goFile, func(string) {})
+				})
+				w.start(q)
+			}
+			eventually(t, time.Minute, "every wake-up handled", func() bool { return len(w.entries()) == 0 })
+			for _, id := range ids {
+				w.write(func(ctx context.Context, tx *store.Tx) error {
+					task, err := tx.Task(ctx, id)
+					if err != nil {
+						return err
+					}
+					steps, err := tx.Steps(ctx, id)
+					if err == nil && (task.State != slipway.Succeeded || len(steps) != 2) {
+						t.Errorf("task %d is %s with %d steps, want succeeded with 2", id, task.State, len(steps))
+					}
+					return err
+				})
+			}
+		})
+	}
 }
 
 // World: two real processes over a real PostgreSQL; the one that works is stopped for so

@@ -21,8 +21,12 @@ func (r *Run) Step(key, name string) (*Step, error) {
 // Done reports whether the step had succeeded before.
 func (s *Step) Done() bool { return s.State == slipway.StepSucceeded }
 
-// Close ends the step.
+// Close ends the step. One that has ended so already is left as it is: the process may
+// have died between the end of a step and what comes next.
 func (s *Step) Close(state slipway.StepState, message string) error {
+	if s.State == state {
+		return nil
+	}
 	err := s.run.write(StepChanged, func(ctx context.Context, tx *store.Tx) error {
 		return tx.CloseStep(ctx, s.ID, s.run.Task.Epoch, state, message)
 	})

@@ -62,6 +62,7 @@ func (q *Queue) run(ctx context.Context, job *rivertype.JobRow, id int64) error 
 	if err == nil && before.JobID == job.ID { // otherwise the job carries nothing any more
 		end.Again, err = q.handle(ctx, noun, id)
 		switch {
+		case errors.Is(err, ErrOver):
 		case err != nil && ctx.Err() != nil:
 			end.Stopped = true
 		case err != nil:

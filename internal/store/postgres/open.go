@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,6 +26,10 @@ type DB struct {
 	sql  *sql.DB
 }
 
+// defaultConns bounds the connections of one process when the address does not
+// (pool_max_conns). Transactions are short, so few serve many requests.
+const defaultConns = 20
+
 // Options of Open. The zero value is what a server uses.
 type Options struct {
 	Clock func() time.Time // nil: the real one
@@ -41,6 +46,9 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = 10 * time.Second
+	}
+	if !strings.Contains(dsn, "pool_max_conns") {
+		c.MaxConns = defaultConns
 	}
 	// A migration holds one connection for its lock and needs two more beside it.
 	c.MaxConns = max(c.MaxConns, 4)
