@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -101,11 +102,12 @@ func killedParent(t *testing.T, job parentJob) parentNews {
 	return news
 }
 
-func newParentJob(t *testing.T, r *Runner, function string, seconds float64) parentJob {
+func newParentJob(t *testing.T, r *Runner, function string) parentJob {
+	t.Helper()
 	ep := r.client.source.Endpoint()
 	return parentJob{
 		URL: ep.API, Auth: ep.Auth, Dir: t.TempDir(), RunDir: t.TempDir(), Pool: r.WorkPool, Key: newUUID(), Python: r.Python,
-		Action: testAction(t, "actions.py", function, map[string]any{"context": map[string]any{}, "seconds": seconds}),
+		Action: testAction(t, "actions.py", function, map[string]any{"context": map[string]any{}}),
 	}
 }
 
@@ -113,8 +115,10 @@ func TestAnActionOutlivesSlipway(t *testing.T) {
 	for _, warm := range []bool{false, true} {
 		t.Run(fmt.Sprintf("started in a warm spare: %t", warm), func(t *testing.T) {
 			r := realRunner(t, nil)
-			job := newParentJob(t, r, "sleep", 8)
+			job := newParentJob(t, r, "wait_for_file")
 			job.Warm = warm
+			file := filepath.Join(t.TempDir(), "go-on")
+			job.Action.Params["path"] = file
 			news := killedParent(t, job)
 
 			if !news.Process.alive() {
@@ -130,6 +134,10 @@ func TestAnActionOutlivesSlipway(t *testing.T) {
 			if err != nil || p != news.Process {
 				t.Fatalf("Start() = %+v, %v; want %+v", p, err, news.Process)
 			}
+			running(t, r, id, "waiting") // it works on without a Slipway
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
 			if got := finish(t, r, id, p, WaitOptions{}); got.State != Completed || got.Runs != 1 {
 				t.Errorf("Wait() = %+v; output:\n%s", got, printed(p))
 			}
@@ -139,7 +147,7 @@ func TestAnActionOutlivesSlipway(t *testing.T) {
 
 func TestAnAdoptedActionIsCancelled(t *testing.T) {
 	r := realRunner(t, nil)
-	news := killedParent(t, newParentJob(t, r, "sleep", 600))
+	news := killedParent(t, newParentJob(t, r, "sleep"))
 	running(t, r, news.FlowRun, "sleeping")
 	if err := r.Cancel(t.Context(), news.FlowRun, news.Process); err != nil {
 		t.Fatal(err)
@@ -151,7 +159,7 @@ func TestAnAdoptedActionIsCancelled(t *testing.T) {
 
 func TestAnAdoptedActionDies(t *testing.T) {
 	r := realRunner(t, nil)
-	news := killedParent(t, newParentJob(t, r, "sleep", 600))
+	news := killedParent(t, newParentJob(t, r, "sleep"))
 	running(t, r, news.FlowRun, "sleeping")
 	news.Process.killGroup()
 	got := finish(t, r, news.FlowRun, news.Process, WaitOptions{})

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -77,7 +76,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) (in
 	giveUp := time.Now().Add(c.retryFor)
 	for attempt := 0; ; attempt++ {
 		status, pause, err := c.attempt(ctx, method, path, body, out)
-		if err == nil || !errors.Is(err, ErrUnreachable) {
+		if err == nil || !mayPass(err, attempt+1) {
 			return status, err
 		}
 		if pause == 0 {

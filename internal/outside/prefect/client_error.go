@@ -35,6 +35,20 @@ var statusKind = map[int]error{
 	http.StatusGatewayTimeout:     ErrUnreachable,
 }
 
+// faultTries is how often a request is sent whose answer is another 5xx. Such a fault of the
+// server may pass, but one that our request causes each time must not hold a hook for long.
+// (A locked database is a 503 in Prefect, and passes.)
+const faultTries = 4
+
+// mayPass says whether the request is worth another attempt after so many.
+func mayPass(err error, attempts int) bool {
+	if errors.Is(err, ErrUnreachable) {
+		return true
+	}
+	var e *APIError
+	return errors.As(err, &e) && e.Status >= 500 && attempts < faultTries
+}
+
 // APIError is an answer of the Prefect server that is not the one asked for, or the lack
 // of any. It names the call, and never holds the auth string.
 type APIError struct {
@@ -60,11 +74,6 @@ func newAPIError(method, path string, ep Endpoint, status int, body []byte) *API
 	kind, known := statusKind[status]
 	if !known {
 		kind = ErrRefused
-		// A 500 is a fault of the server on this request; SQLite's "database is locked"
-		// arrives as one and passes by itself.
-		if status >= 500 {
-			kind = ErrUnreachable
-		}
 	}
 	return &APIError{Method: method, Path: path, Server: ep.API, Status: status, Detail: withoutAuth(detail(body), ep.Auth), kind: kind}
 }

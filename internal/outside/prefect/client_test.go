@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,8 @@ func TestCallsAreRepeatedWhileTheServerCannotAnswer(t *testing.T) {
 		{"it answers at once", nil, 1, nil},
 		{"it is overloaded twice", []fault{{suffix: "/flows/", status: 503}, {suffix: "/flows/", status: 429}}, 3, nil},
 		{"a proxy in front of it has lost it", []fault{{suffix: "/flows/", status: 502}}, 2, nil},
-		{"its database is locked", []fault{{suffix: "/flows/", status: 500}}, 2, nil},
+		{"it has a fault that passes", []fault{{suffix: "/flows/", status: 500}}, 2, nil},
+		{"it has a fault that this request causes", slices.Repeat([]fault{{suffix: "/flows/", status: 500}}, 9), 4, ErrRefused},
 		{"its answer is lost", []fault{{suffix: "/flows/", lose: true}}, 2, nil},
 		{"it says when to come back", []fault{{suffix: "/flows/", status: 429, header: "1"}}, 2, nil},
 		{"it understood, and refuses", []fault{{suffix: "/flows/", status: 422}}, 1, ErrRefused},

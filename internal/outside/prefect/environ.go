@@ -67,6 +67,10 @@ func (r *Runner) prefectEnv() map[string]string {
 		// Two requests less at every start.
 		"PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED": "false",
 		"PREFECT_CLIENT_CSRF_SUPPORT_ENABLED":         "false",
+		// With pauses of 2, 4, 8 … seconds an action rides out a server that is away for 8
+		// minutes; the default of 5 retries is one minute, and a loaded machine needs longer
+		// to start the server again.
+		"PREFECT_CLIENT_MAX_RETRIES": "8",
 		// The default of 2 s is what a KILL loses of the log.
 		"PREFECT_LOGGING_TO_API_BATCH_INTERVAL": "0.5",
 	}

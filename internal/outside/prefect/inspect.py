@@ -4,23 +4,31 @@ Standard input: [{"file": "actions.py", "function": "upgrade"}, ...], files rela
 the current folder. Standard output: {"functions": [...], "problems": [...]}.
 """
 
+from __future__ import annotations
+
 import ast
 import json
 import os
 import sys
+from collections.abc import Iterator
 
 LARGEST = 1 << 20  # a megabyte of Python is not an action; the parser needs some 100 times that
+DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef)
+HOW = 'write @flow above it, with "from prefect import flow" at the top'
 
 
 class Fault(Exception):
-    def __init__(self, message, line=0, column=0):
+    """What is wrong with a file, for its author; line 0 means the whole file."""
+
+    def __init__(self, message: str, at: ast.expr | ast.stmt | ast.arg | None = None) -> None:
         super().__init__(message)
-        self.message, self.line, self.column = message, line, column
+        self.line, self.column = (at.lineno, at.col_offset + 1) if at else (0, 0)
 
 
-def read(file):
-    path = os.path.realpath(file)
-    if os.path.commonpath([path, os.path.realpath(".")]) != os.path.realpath("."):
+def read(file: str) -> ast.Module:
+    """Parse one file of the bundle."""
+    path, bundle = os.path.realpath(file), os.path.realpath(".")
+    if os.path.commonpath([path, bundle]) != bundle:
         raise Fault(f"{file} is outside the bundle")
     if not os.path.isfile(path):
         raise Fault(f"the bundle has no file {file}")
@@ -30,23 +38,30 @@ def read(file):
         with open(path, "rb") as f:
             return ast.parse(f.read(), file)
     except SyntaxError as e:
-        raise Fault(f"{e.msg}", e.lineno or 0, e.offset or 0) from None
+        fault = Fault(e.msg)
+        fault.line, fault.column = e.lineno or 0, e.offset or 0
+        raise fault from None
     except (ValueError, RecursionError, MemoryError) as e:
         raise Fault(f"cannot be parsed: {e or type(e).__name__}") from None
 
 
-def flow_names(tree):
-    """The names that mean prefect.flow, and those that mean the module prefect."""
+def flow_names(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """Return the names that mean prefect.flow, and those that mean the module prefect."""
     flows, modules = set(), set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "") in ("prefect", "prefect.flows", "prefect.main"):
+        if isinstance(node, ast.ImportFrom) and node.module in ("prefect", "prefect.flows", "prefect.main"):
             flows.update(a.asname or a.name for a in node.names if a.name == "flow")
         elif isinstance(node, ast.Import):
-            modules.update(a.asname or "prefect" for a in node.names if a.name == "prefect" or (a.name.startswith("prefect.") and not a.asname))
+            for a in node.names:
+                if a.name == "prefect":
+                    modules.add(a.asname or a.name)
+                elif a.name.startswith("prefect.") and not a.asname:
+                    modules.add("prefect")
     return flows, modules
 
 
-def is_flow(decorator, flows, modules):
+def is_flow(decorator: ast.expr, flows: set[str], modules: set[str]) -> bool:
+    """Say whether a decorator is Prefect's flow, with or without arguments."""
     if isinstance(decorator, ast.Call):
         decorator = decorator.func
     if isinstance(decorator, ast.Name):
@@ -59,12 +74,13 @@ def is_flow(decorator, flows, modules):
     )
 
 
-def find(tree, name):
-    """The last top-level definition of the name, as an import would leave it."""
-    found = None
+def find(tree: ast.Module, name: str) -> ast.stmt | None:
+    """Return the last top-level definition of the name, as an import would leave it."""
+    found: ast.stmt | None = None
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
-            found = node
+        if isinstance(node, (*DEFINITION, ast.ClassDef)):
+            if node.name == name:
+                found = node
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(t, ast.Name) and t.id == name for t in targets):
@@ -72,29 +88,30 @@ def find(tree, name):
     return found
 
 
-def parameters(args):
-    for a in args.posonlyargs:
-        raise Fault(f"parameter {a.arg} can only be given by position, and actions are called by name: remove the /", a.lineno, a.col_offset + 1)
-    positional = args.args
-    required = len(positional) - len(args.defaults)
-    for i, a in enumerate(positional):
+def parameters(args: ast.arguments) -> Iterator[tuple[ast.arg, bool]]:
+    """Yield each parameter that can be given by name, and whether it must be."""
+    if args.posonlyargs:
+        a = args.posonlyargs[0]
+        raise Fault(f"parameter {a.arg} can only be given by position, and actions are called by name: remove the /", a)
+    required = len(args.args) - len(args.defaults)
+    for i, a in enumerate(args.args):
         yield a, i < required
-    for a, default in zip(args.kwonlyargs, args.kw_defaults):
+    for a, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
         yield a, default is None
 
 
-def inspect(location):
-    file, name = location["file"], location["function"]
+def inspect(file: str, name: str) -> dict[str, object]:
+    """Return the facts of one function."""
     tree = read(file)
     node = find(tree, name)
     if node is None:
-        names = [n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        raise Fault(f"there is no function {name}" + (f"; there is {', '.join(names[:10])}" if names else ""))
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        raise Fault(f"{name} is not a function: write it as a def with @flow above it", node.lineno, node.col_offset + 1)
+        others = ", ".join([n.name for n in tree.body if isinstance(n, DEFINITION)][:10])
+        raise Fault(f"there is no function {name}" + (f"; there is {others}" if others else ""))
+    if not isinstance(node, DEFINITION):
+        raise Fault(f"{name} is not a function: write it as a def with @flow above it", node)
     flows, modules = flow_names(tree)
     if not any(is_flow(d, flows, modules) for d in node.decorator_list):
-        raise Fault(f"{name} is not a Prefect flow: write @flow above it, with \"from prefect import flow\" at the top", node.lineno, node.col_offset + 1)
+        raise Fault(f"{name} is not a Prefect flow: {HOW}", node)
     return {
         "file": file,
         "function": name,
@@ -109,10 +126,17 @@ def inspect(location):
     }
 
 
-answer = {"functions": [], "problems": []}
-for location in json.load(sys.stdin):
-    try:
-        answer["functions"].append(inspect(location))
-    except Fault as e:
-        answer["problems"].append({"file": location["file"], "line": e.line, "column": e.column, "message": e.message})
-json.dump(answer, sys.stdout)
+def main() -> None:
+    """Answer for every location that is asked for."""
+    functions: list[dict[str, object]] = []
+    problems: list[dict[str, object]] = []
+    for at in json.load(sys.stdin):
+        try:
+            functions.append(inspect(at["file"], at["function"]))
+        except Fault as e:
+            problems.append({"file": at["file"], "line": e.line, "column": e.column, "message": str(e)})
+    json.dump({"functions": functions, "problems": problems}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

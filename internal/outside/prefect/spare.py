@@ -9,6 +9,7 @@ Slipway: a spare without a run ends with it, one that has a run lives on.
 It is used once, so a driver's code shares nothing with another's.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -17,22 +18,12 @@ import runpy
 import sys
 import warnings
 from collections.abc import Mapping
-
-
-def warm() -> None:
-    """Import what the engine and an action import."""
-    import prefect.main  # noqa: F401
-    import prefect.flow_engine  # noqa: F401
-
-    for name in WARM:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            pass  # a name that moved costs time, and nothing else
-
+from typing import Any
 
 # Found by comparing sys.modules at the end of a cold run with those of a spare.
 WARM = (
+    "prefect.main",
+    "prefect.flow_engine",
     "anyio._backends._asyncio",
     "anyio.streams.tls",
     "encodings.idna",
@@ -48,12 +39,20 @@ WARM = (
 )
 
 
+def warm() -> None:
+    """Import what the engine and an action import."""
+    for name in WARM:
+        # A name that moved costs time, and nothing else.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
 def settings_of(environment: Mapping[str, str]) -> dict[str, str]:
     """Return what Prefect reads its settings from: PREFECT__ names are not settings."""
     return {k: v for k, v in environment.items() if k.startswith("PREFECT_") and not k.startswith("PREFECT__")}
 
 
-def take_over(job: dict) -> None:
+def take_over(job: dict[str, Any]) -> None:
     """Become a process that was started for the job."""
     before = settings_of(os.environ)
     os.environ.clear()
@@ -77,6 +76,7 @@ def take_over(job: dict) -> None:
 
 
 def main() -> None:
+    """Get ready, wait for the run, and become its engine."""
     say = os.fdopen(3, "w")
     os.set_inheritable(3, False)
     warm()

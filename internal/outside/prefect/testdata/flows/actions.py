@@ -79,6 +79,13 @@ def sleep(context: dict, seconds: float = 600) -> None:
 
 
 @flow
+def wait_for_file(context: dict, path: str) -> None:
+    get_run_logger().info("waiting")
+    while not os.path.exists(path):
+        time.sleep(0.1)
+
+
+@flow
 def stubborn(context: dict) -> None:
     """Ignore SIGTERM, and leave a child that does as well."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
