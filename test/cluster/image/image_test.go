@@ -38,7 +38,7 @@ func TestProgramImage(t *testing.T) {
 		t.Errorf("the user is %q, want %q", got, want)
 	}
 	want := map[string]string{
-		"tmp/": "1777", "bin/": "755", "usr/": "755", "usr/local/": "755", "usr/local/bin/": "755",
+		"tmp": "1777", "bin": "755", "usr": "755", "usr/local": "755", "usr/local/bin": "755",
 		"usr/local/bin/hello": "755 program", "bin/hi": "777 → /usr/local/bin/hello",
 	}
 	if diff := cmp.Diff(contents(t, built), want); diff != "" {

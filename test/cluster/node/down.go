@@ -49,7 +49,7 @@ func (c Cluster) Down(ctx context.Context) error {
 	begun := time.Now()
 	problems := []error{c.endPods(ctx), c.endProcesses(ctx)}
 	for _, step := range []func() error{
-		func() error { return c.unmountAll(ctx) },
+		func() error { return unmountUnder(ctx, c.Dir) },
 		func() error { return removeChains(ctx, remembered) },
 		func() error { return removeBridge(ctx) },
 		func() error { return c.removeOutside(remembered) },
@@ -129,11 +129,11 @@ func (c Cluster) endProcesses(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// unmountAll takes away every mount under the cluster's folder, the deepest first.
-// Removing a folder with a mount in it would empty what is mounted there.
-func (c Cluster) unmountAll(ctx context.Context) error {
+// unmountUnder takes away every mount below a folder, the deepest first. Removing a
+// folder with a mount in it would empty what is mounted there.
+func unmountUnder(ctx context.Context, dir string) error {
 	for range 5 { // one mount may lie over another
-		mounts, err := mountsUnder(c.Dir)
+		mounts, err := mountsUnder(dir)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (c Cluster) unmountAll(ctx context.Context) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("mounts are left under %s", c.Dir)
+	return fmt.Errorf("mounts are left under %s", dir)
 }
 
 // mountsUnder lists the mounts below a folder, the deepest first.

@@ -12,6 +12,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -98,7 +99,7 @@ const ownerFile = "slipway-test-cluster"
 
 // makeFolders makes the state's folders. Those under run do not survive a restart of the
 // machine: what a program keeps there describes processes and mounts that are gone.
-func (c Cluster) makeFolders() error {
+func (c Cluster) makeFolders(ctx context.Context) error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the cluster's folder: %w", err)
 	}
@@ -112,6 +113,9 @@ func (c Cluster) makeFolders() error {
 	last, err := os.ReadFile(c.path("boot"))
 	if err == nil && string(last) != boot {
 		c.Report("the machine was restarted since; starting every part again")
+		if err := unmountUnder(ctx, c.path("run")); err != nil {
+			return err
+		}
 		if err := os.RemoveAll(c.path("run")); err != nil {
 			return fmt.Errorf("clearing what the last boot left: %w", err)
 		}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"slipway.dev/slipway/test/cluster/process"
 )
@@ -150,6 +153,20 @@ func (c Cluster) removeOutside(remembered before) error {
 	}
 	for _, result := range results {
 		problems = append(problems, os.Remove(result))
+	}
+	sockets, err := filepath.Glob("/run/containerd/s/*")
+	if err != nil {
+		return fmt.Errorf("looking for sockets of shims: %w", err)
+	}
+	for _, socket := range sockets {
+		// A killed shim leaves its socket, whose name does not say whose it was. One that
+		// nobody listens on is of no use to anyone.
+		connection, err := net.DialTimeout("unix", socket, time.Second)
+		if err == nil {
+			problems = append(problems, connection.Close())
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			problems = append(problems, os.Remove(socket))
+		}
 	}
 	if slices.Contains(remembered.Absent, "/var/lib/kubelet/device-plugins") {
 		problems = append(problems, os.RemoveAll("/var/lib/kubelet/device-plugins"))

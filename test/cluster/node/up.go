@@ -53,7 +53,7 @@ func (c Cluster) Up(ctx context.Context) error {
 
 // start does the work of Up, and reports whether there was any.
 func (c Cluster) start(ctx context.Context, built binaries) (bool, error) {
-	if err := c.makeFolders(); err != nil {
+	if err := c.makeFolders(ctx); err != nil {
 		return false, err
 	}
 	if err := c.rememberMachine(); err != nil {
@@ -129,6 +129,9 @@ func (c Cluster) ensure(ctx context.Context, p part, dependencyStarted bool) (bo
 		c.Report("%s runs but does not answer; starting it again", p.name)
 	}
 	if err := keeper.Stop(ctx, p.name, 10*time.Second); err != nil {
+		return false, err
+	}
+	if err := keeper.StopUnrecorded(ctx, spec.Args, 10*time.Second); err != nil {
 		return false, err
 	}
 	if err := portsAreFree(ctx, p.listens); err != nil {

@@ -130,7 +130,8 @@ func Alive(record Record) (bool, error) {
 }
 
 // Stop asks the process to end, forces it after the grace time, and forgets it. A
-// process that does not run is only forgotten.
+// process that does not run is only forgotten. One that was never recorded is not seen;
+// see StopUnrecorded.
 func (k Keeper) Stop(ctx context.Context, name string, grace time.Duration) error {
 	record, alive, err := k.Find(name)
 	if err != nil {

@@ -96,6 +96,30 @@ func TestAnotherProcessWithTheSameNumberIsNotTouched(t *testing.T) {
 	}
 }
 
+func TestStopUnrecordedEndsOnlyItsLike(t *testing.T) {
+	t.Parallel()
+	keeper := newKeeper(t)
+	var records []process.Record
+	for _, seconds := range []string{"61", "62"} {
+		record, err := keeper.Start(process.Spec{Name: "sleeper-" + seconds, Path: "/bin/sleep", Args: []string{"sleep", seconds}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, record)
+	}
+	if err := keeper.StopUnrecorded(context.Background(), []string{"sleep", "61"}, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true} {
+		if alive, err := process.Alive(records[i]); alive != want || err != nil {
+			t.Errorf("%s: Alive() = %v, %v, want %v, nil", records[i].Name, alive, err, want)
+		}
+	}
+	if killed, err := keeper.Sweep(context.Background()); killed != 1 || err != nil {
+		t.Errorf("Sweep() = %d, %v, want 1, nil", killed, err)
+	}
+}
+
 func TestOneThatWasKilledIsSeenAsDead(t *testing.T) {
 	t.Parallel()
 	keeper := newKeeper(t)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -40,6 +41,35 @@ func (k Keeper) Sweep(ctx context.Context) (int, error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// StopUnrecorded ends the processes with our mark and exactly these arguments. There is
+// one when the starter was killed after the start and before the record: it would hold
+// the ports of the one that is to be started now.
+func (k Keeper) StopUnrecorded(ctx context.Context, arguments []string, grace time.Duration) error {
+	found, err := k.marked()
+	if err != nil {
+		return err
+	}
+	boot, err := BootID()
+	if err != nil {
+		return err
+	}
+	wanted := []byte(strings.Join(arguments, "\x00") + "\x00")
+	for _, pid := range found {
+		entry, err := readStat(pid)
+		if err != nil {
+			continue // it has ended
+		}
+		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+		if err != nil || !bytes.Equal(line, wanted) {
+			continue // it has ended, or is another
+		}
+		if err := end(ctx, Record{PID: pid, StartTicks: entry.startTicks, BootID: boot}, grace); err != nil {
+			return fmt.Errorf("stopping an earlier process %d: %w", pid, err)
+		}
+	}
+	return nil
 }
 
 // marked lists the living processes that carry the mark, and never this one: the
