@@ -3,7 +3,7 @@
 // beyond the embedding, and imports nothing of ours, so that every part may read it.
 package contract
 
-import _ "embed"
+import "embed"
 
 // The JSON Schemas (2020-12) of what people and programs write and read. Package spec is
 // stricter than they are; a test checks that it takes and refuses the same examples.
@@ -23,3 +23,9 @@ var (
 	//go:embed context.schema.json
 	ContextSchema []byte
 )
+
+// Examples are files that are read, in applications and drivers, and files that are refused,
+// in refused-applications and refused-drivers.
+//
+//go:embed examples
+var Examples embed.FS
