@@ -156,7 +156,7 @@ func applicationsPage(f frame, m applicationsModel) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Applications\"><table class=\"t\"><thead><tr><th scope=\"col\">Application</th><th scope=\"col\">Environment</th><th scope=\"col\">State</th><th scope=\"col\">Version</th><th scope=\"col\">Driver</th><th scope=\"col\">Now</th><th scope=\"col\">Changed</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Applications\"><table class=\"t\"><thead><tr><th scope=\"col\">Application</th><th scope=\"col\">Environment</th><th scope=\"col\">State</th><th scope=\"col\">Version</th><th scope=\"col\">Driver</th><th scope=\"col\">Now</th><th scope=\"col\">Changed</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

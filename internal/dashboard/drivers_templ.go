@@ -62,7 +62,7 @@ func driversPage(f frame, m view.List[slipway.Driver]) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Drivers\"><table class=\"t\"><thead><tr><th scope=\"col\">Driver</th><th scope=\"col\">Version</th><th scope=\"col\">For</th><th scope=\"col\">Components</th><th scope=\"col\">Actions</th><th scope=\"col\">Chart</th><th scope=\"col\">Digest</th><th scope=\"col\">Loaded</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Drivers\"><table class=\"t\"><thead><tr><th scope=\"col\">Driver</th><th scope=\"col\">Version</th><th scope=\"col\">For</th><th scope=\"col\">Components</th><th scope=\"col\">Actions</th><th scope=\"col\">Chart</th><th scope=\"col\">Digest</th><th scope=\"col\">Loaded</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -728,7 +728,7 @@ func driverActions(m view.DriverPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Actions\"><table class=\"t\"><thead><tr><th scope=\"col\">Hook</th><th scope=\"col\">Mode</th><th scope=\"col\">Action</th><th scope=\"col\">Time-out</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Actions\"><table class=\"t\"><thead><tr><th scope=\"col\">Hook</th><th scope=\"col\">Mode</th><th scope=\"col\">Action</th><th scope=\"col\">Time-out</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -885,7 +885,7 @@ func driverComponents(m view.DriverPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Components\"><table class=\"t\"><thead><tr><th scope=\"col\">Component</th><th scope=\"col\">Container</th><th scope=\"col\">Selector</th><th scope=\"col\">Scalable</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Components\"><table class=\"t\"><thead><tr><th scope=\"col\">Component</th><th scope=\"col\">Container</th><th scope=\"col\">Selector</th><th scope=\"col\">Scalable</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

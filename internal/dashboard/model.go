@@ -259,6 +259,16 @@ func stoppedSentence(names []string) string {
 	return fmt.Sprintf("%s %s stopped since this task", strings.Join(names, ", "), verb)
 }
 
+// lastFailed is the newest task that failed; 0 when none of these did.
+func lastFailed(rows []view.TaskRow) int64 {
+	for _, t := range rows {
+		if t.State == slipway.Failed {
+			return t.ID
+		}
+	}
+	return 0
+}
+
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func pressed(b bool) string { return strconv.FormatBool(b) }

@@ -934,7 +934,7 @@ func taskTable(f frame, rows []view.TaskRow, where bool) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Tasks\"><table class=\"t\"><thead><tr><th scope=\"col\">Task</th><th scope=\"col\">What</th>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Tasks\"><table class=\"t\"><thead><tr><th scope=\"col\">Task</th><th scope=\"col\">What</th>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -220,7 +220,7 @@ func revisionPage(f frame, m view.RevisionPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</code></header><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Spec\"><table class=\"t diff\"><thead><tr><th scope=\"col\">Path</th><th scope=\"col\">Value</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</code></header><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Spec\"><table class=\"t diff\"><thead><tr><th scope=\"col\">Path</th><th scope=\"col\">Value</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -134,15 +134,19 @@ func tail(text string, budget int) string {
 		return text
 	}
 	rest := strings.TrimSuffix(text, "\n")
+	budget -= len(text) - len(rest)
 	start := len(rest)
 	for start > 0 {
 		from := strings.LastIndexByte(rest[:start-1], '\n') + 1
-		line := len(html.EscapeString(rest[from:start])) + 1
+		line := len(html.EscapeString(rest[from:start]))
 		if line > budget {
 			break
 		}
 		budget -= line
 		start = from
+	}
+	if start == len(rest) {
+		return "" // not one line fits
 	}
 	return text[start:]
 }

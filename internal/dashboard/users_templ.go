@@ -53,7 +53,7 @@ func usersPage(f frame, m view.List[slipway.User], form userForm, p *fault) temp
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <div class=\"box\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Users\"><table class=\"t\"><thead><tr><th scope=\"col\">User</th><th scope=\"col\">State</th><th scope=\"col\">Role</th><th scope=\"col\">Signed in</th><th scope=\"col\">Created</th>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <div class=\"box\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Users\"><table class=\"t\"><thead><tr><th scope=\"col\">User</th><th scope=\"col\">State</th><th scope=\"col\">Role</th><th scope=\"col\">Signed in</th><th scope=\"col\">Created</th>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1,0 +1,134 @@
+package dashboard
+
+import (
+	"html"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/view"
+)
+
+// The tests here stand in the pure world.
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, in, want string }{
+		{"text stays", "ä line\n\ttabbed\n", "ä line\n\ttabbed\n"},
+		{"colours go", "\x1b[1;31mred\x1b[0m", "red"},
+		{"a title of the window goes", "\x1b]0;evil\x07after", "after"},
+		{"a link goes, its text stays", "\x1b]8;;http://x\x1b\\here\x1b]8;;\x1b\\", "here"},
+		{"a character set goes", "\x1b(Bplain", "plain"},
+		{"a stray escape takes one more", "\x1bMup", "up"},
+		{"an escape at the end", "end\x1b", "end"},
+		{"an open sequence does not swallow the rest", "\x1b]0;" + strings.Repeat("x", 300), "0;" + strings.Repeat("x", 300)},
+		{"a sequence that a new line breaks", "\x1b[31\nnext", "\nnext"},
+		{"ends of lines of another system", "a\r\nb\r\n", "a\nb\n"},
+		{"a line that writes over itself", "10%\r20%\r30%\n", "10%\n20%\n30%\n"},
+		{"bells and backspaces", "a\a\b\x00\x7f", "a"},
+		{"turned text", "abc\u202edef\u2066", "abcdef"},
+		{"what is no text", "a\xffb", "a\ufffdb"},
+	} {
+		if got := plain(tc.in); got != tc.want {
+			t.Errorf("%s: plain(%q) = %q, want %q", tc.name, tc.in, got, tc.want)
+		}
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	f.Add("\x1b[31mred\x1b[0m\r\n\x1b]0;x\x07")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := plain(s)
+		if strings.ContainsFunc(got, isControl) || !utf8.ValidString(got) {
+			t.Errorf("plain(%q) = %q", s, got)
+		}
+		if again := plain(got); again != got {
+			t.Errorf("plain is not settled: %q, then %q", got, again)
+		}
+	})
+}
+
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"the command failed": "The command failed", "web is stopped": "Web is stopped", `"x" is no name`: `"x" is no name`,
+		"": "", "a": "a", "iOS": "iOS", "a pod": "A pod", "Änderung": "Änderung",
+	} {
+		if got := sentence(in); got != want {
+			t.Errorf("sentence(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestOutputs: however much the steps printed, a page stays small, and the newest is there.
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	var steps []view.Step
+	for i := range 6 {
+		text := strings.Repeat("<&\"'> a line of the worst kind\n", slipway.MaxOutputBytes/31)
+		steps = append(steps, view.Step{Step: slipway.Step{ID: int64(i + 1), Output: text}})
+	}
+	steps = append(steps, view.Step{Step: slipway.Step{ID: 7, Output: "the last\n"}}, view.Step{Step: slipway.Step{ID: 8}})
+	got := outputs(steps)
+	if len(got) != 7 || got[7] != (output{Text: "the last\n"}) {
+		t.Errorf("got %d outputs, the last %+v", len(got), got[7])
+	}
+	size := 0
+	for i, o := range got {
+		size += len(html.EscapeString(o.Text))
+		if i < 7 && !o.Cut {
+			t.Errorf("output %d is whole, want it cut", i)
+		}
+	}
+	if size > pageOutput {
+		t.Errorf("%d bytes of output, want at most %d", size, pageOutput)
+	}
+	p := sampleTaskPage()
+	p.Steps = steps
+	if n := len(rendered(t, taskPage(sampleFrame("x", "/tasks"), newTaskModel(p, ""), nil))); n > 200<<10 {
+		t.Errorf("the page has %d bytes", n)
+	}
+}
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in     string
+		budget int
+		want   string
+	}{
+		{"a\nb\nc\n", 100, "a\nb\nc\n"},
+		{"a\nb\nc\n", 5, "b\nc\n"},
+		{"a\nb\nc", 4, "b\nc"},
+		{"<\nb\n", 3, "b\n"},
+		{"too long a line\n", 4, ""},
+		{"x\n", 0, ""},
+	} {
+		got := tail(tc.in, tc.budget)
+		if !strings.HasSuffix(tc.in, got) || got != tc.want {
+			t.Errorf("tail(%q, %d) = %q, want %q", tc.in, tc.budget, got, tc.want)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	now := sampleNow
+	for d, want := range map[time.Duration]string{
+		0: "just now", 4 * time.Second: "just now", 59 * time.Second: "59 s ago", 90 * time.Second: "1 min ago", 47 * time.Hour: "47 h ago",
+		49 * time.Hour: "2 days ago", -30 * time.Second: "just now", -2 * time.Hour: "in 2 h",
+	} {
+		if got := ago(now.Add(-d), now); got != want {
+			t.Errorf("ago(%s) = %q, want %q", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		200 * time.Millisecond: "0.2 s", 12800 * time.Millisecond: "12.8 s", 252 * time.Second: "4 min 12 s", 125 * time.Minute: "2 h 5 min", -time.Second: "0.0 s",
+	} {
+		if got := took(d); got != want {
+			t.Errorf("took(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
