@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"slipway.dev/slipway/internal/client"
@@ -19,18 +20,18 @@ func TestAWatchOutlivesItsServer(t *testing.T) {
 	task := wire.Task{ID: 1, RootID: 1, State: "running", Title: "upgrade guestbook to 1.1.0", CreatedAt: t0, StartedAt: at(0), Version: "1"}
 	done := task
 	done.State, done.EndedAt = "succeeded", at(4)
-	var asked int
+	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/applications/") {
 			json.NewEncoder(w).Encode(wire.Application{Name: "guestbook"})
 			return
 		}
-		switch asked++; {
-		case asked == 1:
+		switch n := asked.Add(1); {
+		case n == 1:
 			json.NewEncoder(w).Encode(task)
-		case asked < 5:
+		case n < 5:
 			panic(http.ErrAbortHandler) // the client asks again by itself
-		case asked == 5:
+		case n == 5:
 			w.WriteHeader(http.StatusServiceUnavailable) // a proxy before a server that starts
 		default:
 			json.NewEncoder(w).Encode(done)

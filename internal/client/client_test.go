@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,8 +83,11 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 
 func TestALostAnswerIsAskedForAgainUnderTheSameKey(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex // a broken connection orders nothing between server and client
 	var keys []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		keys = append(keys, r.Header.Get("Idempotency-Key"))
 		if len(keys) == 1 {
 			panic(http.ErrAbortHandler) // the connection breaks without an answer
@@ -93,6 +98,8 @@ func TestALostAnswerIsAskedForAgainUnderTheSameKey(t *testing.T) {
 	if err != nil || p.Name != "shop" {
 		t.Fatalf("CreateProject() = %v, %v", p, err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
 		t.Errorf("keys = %q, want the same one twice", keys)
 	}
@@ -100,15 +107,15 @@ func TestALostAnswerIsAskedForAgainUnderTheSameKey(t *testing.T) {
 
 func TestALostAnswerOfAnUnkeyedRequestIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	var calls int
+	var calls atomic.Int32 // a broken connection orders nothing between server and client
 	c := serve(t, func(http.ResponseWriter, *http.Request) {
-		calls++
+		calls.Add(1)
 		panic(http.ErrAbortHandler)
 	})
 	_, err := c.CreateToken(t.Context(), wire.NewToken{Name: "ci"})
 	var u *Unreachable
-	if !errors.As(err, &u) || calls != 1 {
-		t.Errorf("CreateToken() = %v after %d calls, want Unreachable after 1", err, calls)
+	if !errors.As(err, &u) || calls.Load() != 1 {
+		t.Errorf("CreateToken() = %v after %d calls, want Unreachable after 1", err, calls.Load())
 	}
 }
 
