@@ -66,7 +66,7 @@ func (w *world) openPrefect(ctx context.Context, c config.Config, log *slog.Logg
 		source = external
 	} else {
 		w.ownPrefect, err = prefect.NewServer(prefect.ServerConfig{
-			Python: interpreter, Dir: filepath.Join(c.DataDir, "prefect"), Logger: log,
+			Python: interpreter, Dir: filepath.Join(c.DataDir, "prefect"), ReadyWithin: 3 * time.Minute, Logger: log,
 		})
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ package cluster_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -219,7 +220,7 @@ func killEverything(t *testing.T, cluster node.Cluster) {
 	}
 	for _, pid := range pids {
 		// Most are in several groups, and gone at the second.
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatalf("killing process %d: %v", pid, err)
 		}
 	}

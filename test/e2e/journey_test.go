@@ -12,18 +12,19 @@ import (
 
 	"slipway.dev/slipway/internal/client"
 	"slipway.dev/slipway/internal/wire"
+	"slipway.dev/slipway/test/world"
 )
 
 // guestbook is the sample application's file at a version.
 func guestbook(t testing.TB, version string) string {
 	t.Helper()
 	name := map[string]string{"1.0.0": "guestbook.toml", "1.1.0": "guestbook-1.1.toml", "1.2.0": "guestbook-1.2.toml"}[version]
-	return readFile(t, filepath.Join(root, "examples", "applications", name))
+	return world.ReadFile(t, filepath.Join(world.Root, "examples", "applications", name))
 }
 
-func (w *world) loadDriver(name string) {
-	w.t.Helper()
-	w.must("driver", "load", filepath.Join("examples", "drivers", name))
+func (w *installation) loadDriver(name string) {
+	w.T.Helper()
+	w.Must("driver", "load", filepath.Join("examples", "drivers", name))
 }
 
 // stepNames lists the names of a task's steps that have a state.
@@ -37,10 +38,10 @@ func stepNames(t wire.Task, state string) []string {
 	return out
 }
 
-func (w *world) wantState(t wire.Task, state string) {
-	w.t.Helper()
+func (w *installation) wantState(t wire.Task, state string) {
+	w.T.Helper()
 	if t.State != state {
-		w.t.Fatalf("the task is %s, want %s:\n%s", t.State, state, summary(t))
+		w.T.Fatalf("the task is %s, want %s:\n%s", t.State, state, world.Summary(t))
 	}
 }
 
@@ -50,7 +51,7 @@ func TestJourney(t *testing.T) {
 	w := newWorld(t)
 	w.loadDriver("guestbook")
 
-	install := w.deploy(guestbook(t, "1.0.0"))
+	install := w.Deploy(guestbook(t, "1.0.0"))
 	w.wantState(install, "succeeded")
 	want := []string{"Check the change", "Run the setup pre-hook", "Install the chart", "Wait until it is ready", "Run the setup post-hook"}
 	if got := stepNames(install, "succeeded"); !slices.Equal(got, want) {
@@ -58,7 +59,7 @@ func TestJourney(t *testing.T) {
 	}
 	w.wantRecord("1.0.0", "1", "True")
 
-	upgrade := w.deploy(guestbook(t, "1.1.0"))
+	upgrade := w.Deploy(guestbook(t, "1.1.0"))
 	w.wantState(upgrade, "succeeded")
 	want = []string{"Check the change", "Run the upgrade pre-hook", "Run the upgrade hook", "Run the upgrade post-hook"}
 	if got := stepNames(upgrade, "succeeded"); !slices.Equal(got, want) {
@@ -70,18 +71,18 @@ func TestJourney(t *testing.T) {
 		t.Error("the worker does not run after the upgrade")
 	}
 
-	broken := w.deploy(guestbook(t, "1.2.0"))
+	broken := w.Deploy(guestbook(t, "1.2.0"))
 	w.wantState(broken, "failed")
 	failed := broken.Steps[len(broken.Steps)-1]
 	if failed.Name != "Run the upgrade hook" || !strings.Contains(failed.Error, "failed with exit code 1 (Job guestbook-action)") {
 		t.Errorf("the failed step is %q with %q", failed.Name, failed.Error)
 	}
-	output := w.must("tasks", "get", fmt.Sprint(broken.ID), "--output")
+	output := w.Must("tasks", "get", fmt.Sprint(broken.ID), "--output")
 	if !strings.Contains(output, `column "author" already exists`) {
 		t.Errorf("the step does not show the Job's output:\n%s", output)
 	}
 	// What the driver promises: the release before goes on serving.
-	if image := w.kubectl("-n", w.namespace(), "get", "deployment", "guestbook-web", "-o", "jsonpath={.spec.template.spec.containers[0].image} {.status.readyReplicas}"); image != "registry.example.com/guestbook:1.1.0 1" {
+	if image := w.Kubectl("-n", w.namespace(), "get", "deployment", "guestbook-web", "-o", "jsonpath={.spec.template.spec.containers[0].image} {.status.readyReplicas}"); image != "registry.example.com/guestbook:1.1.0 1" {
 		t.Errorf("the web server is %q after the failed upgrade", image)
 	}
 	w.wantRecord("1.1.0", "2", "False")
@@ -90,11 +91,11 @@ func TestJourney(t *testing.T) {
 	if app.State != "failed" || !strings.Contains(app.Message, "the cluster has 1.1.0") {
 		t.Errorf("the application is %s: %s", app.State, app.Message)
 	}
-	removed := w.must("applications", "delete", "guestbook", "-e", w.env, "--yes", "--wait")
+	removed := w.Must("applications", "delete", "guestbook", "-e", w.Env, "--yes", "--wait")
 	if !strings.Contains(removed, "✓ Remove the release") {
 		t.Errorf("delete printed:\n%s", removed)
 	}
-	if left := w.kubectl("-n", w.namespace(), "get", "deployments,secrets,jobs,applications.slipway.dev", "-l", "slipway.dev/application=guestbook", "-o", "name"); left != "" {
+	if left := w.Kubectl("-n", w.namespace(), "get", "deployments,secrets,jobs,applications.slipway.dev", "-l", "slipway.dev/application=guestbook", "-o", "name"); left != "" {
 		t.Errorf("left on the cluster after the delete: %s", left)
 	}
 }
@@ -104,35 +105,35 @@ func TestJourney(t *testing.T) {
 func TestReferenceDriver(t *testing.T) {
 	w := newWorld(t)
 	w.loadDriver("reference")
-	if _, err := os.Stat(filepath.Join(root, "examples", "drivers", "reference", "driver.styrmin.yml")); err != nil {
+	if _, err := os.Stat(filepath.Join(world.Root, "examples", "drivers", "reference", "driver.styrmin.yml")); err != nil {
 		t.Fatal(err)
 	}
-	source := readFile(t, filepath.Join(root, "examples", "applications", "reference.toml"))
-	install := w.deploy(source)
+	source := world.ReadFile(t, filepath.Join(world.Root, "examples", "applications", "reference.toml"))
+	install := w.Deploy(source)
 	w.wantState(install, "succeeded")
-	upgrade := w.deploy(strings.Replace(source, `version = "1.0.0" # of the application`, `version = "1.1.0" # of the application`, 1))
+	upgrade := w.Deploy(strings.Replace(source, `version = "1.0.0" # of the application`, `version = "1.1.0" # of the application`, 1))
 	w.wantState(upgrade, "succeeded")
 	w.wantLinked(upgrade, "Run the upgrade hook", "Stop components", "Change the version", "Start components")
 }
 
-func (w *world) namespace() string { return strings.ReplaceAll(w.env, "/", "-") }
+func (w *installation) namespace() string { return strings.ReplaceAll(w.Env, "/", "-") }
 
 // wantRecord compares what the cluster itself says of the application.
-func (w *world) wantRecord(version, change, ready string) {
-	w.t.Helper()
-	got := w.kubectl("-n", w.namespace(), "get", "applications.slipway.dev", "guestbook", "-o",
+func (w *installation) wantRecord(version, change, ready string) {
+	w.T.Helper()
+	got := w.Kubectl("-n", w.namespace(), "get", "applications.slipway.dev", "guestbook", "-o",
 		`jsonpath={.spec.version} {.spec.change} {.status.conditions[?(@.type=="Ready")].status}`)
 	// The status follows the end of the task by a moment.
-	eventually(w.t, 10e9, "the record of the cluster is up to date", func() (bool, string) {
-		got = w.kubectl("-n", w.namespace(), "get", "applications.slipway.dev", "guestbook", "-o",
+	world.Eventually(w.T, 10e9, "the record of the cluster is up to date", func() (bool, string) {
+		got = w.Kubectl("-n", w.namespace(), "get", "applications.slipway.dev", "guestbook", "-o",
 			`jsonpath={.spec.version} {.spec.change} {.status.conditions[?(@.type=="Ready")].status}`)
 		return got == version+" "+change+" "+ready, got
 	})
 }
 
 // wantLinked checks the tasks that a hook's actions started.
-func (w *world) wantLinked(t wire.Task, step string, types ...string) {
-	w.t.Helper()
+func (w *installation) wantLinked(t wire.Task, step string, types ...string) {
+	w.T.Helper()
 	for _, s := range t.Steps {
 		if s.Name != step {
 			continue
@@ -140,38 +141,38 @@ func (w *world) wantLinked(t wire.Task, step string, types ...string) {
 		var got []string
 		for _, l := range s.Tasks {
 			got = append(got, l.Type)
-			child, err := w.api.Task(w.t.Context(), l.ID)
+			child, err := w.API.Task(w.T.Context(), l.ID)
 			if err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
 			if child.StartedBy == nil || child.StartedBy.TaskID != t.ID || child.StartedBy.Type != "Upgrade" {
-				w.t.Errorf("task %d says that it was started by %+v", l.ID, child.StartedBy)
+				w.T.Errorf("task %d says that it was started by %+v", l.ID, child.StartedBy)
 			}
 		}
 		if !slices.Equal(got, types) {
-			w.t.Errorf("%s started %q, want %q", step, got, types)
+			w.T.Errorf("%s started %q, want %q", step, got, types)
 		}
 		return
 	}
-	w.t.Errorf("there is no step %q:\n%s", step, summary(t))
+	w.T.Errorf("there is no step %q:\n%s", step, world.Summary(t))
 }
 
-func (w *world) pods(component string) []string {
-	return strings.Fields(w.kubectl("-n", w.namespace(), "get", "pods", "-l", "slipway.dev/component="+component, "--field-selector=status.phase=Running", "-o", "name"))
+func (w *installation) pods(component string) []string {
+	return strings.Fields(w.Kubectl("-n", w.namespace(), "get", "pods", "-l", "slipway.dev/component="+component, "--field-selector=status.phase=Running", "-o", "name"))
 }
 
-func (w *world) application(name string) wire.Application {
-	w.t.Helper()
-	project, environment, _ := strings.Cut(w.env, "/")
-	apps, _, err := w.api.Applications(w.t.Context(), client.ApplicationFilter{Project: project, Environment: environment}, client.Page{})
+func (w *installation) application(name string) wire.Application {
+	w.T.Helper()
+	project, environment, _ := strings.Cut(w.Env, "/")
+	apps, _, err := w.API.Applications(w.T.Context(), client.ApplicationFilter{Project: project, Environment: environment}, client.Page{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	for _, a := range apps {
 		if a.Name == name {
 			return a
 		}
 	}
-	w.t.Fatalf("there is no application %s", name)
+	w.T.Fatalf("there is no application %s", name)
 	return wire.Application{}
 }

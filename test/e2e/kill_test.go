@@ -16,6 +16,7 @@ import (
 	"slipway.dev/slipway/internal/outside/prefect"
 	"slipway.dev/slipway/internal/store/postgres/postgrestest"
 	"slipway.dev/slipway/internal/wire"
+	"slipway.dev/slipway/test/world"
 )
 
 // end is what must be the same after an upgrade, however often it was disturbed.
@@ -28,7 +29,7 @@ type end struct {
 	worker  int    // pods
 }
 
-func (w *world) end(task wire.Task) end {
+func (w *installation) end(task wire.Task) end {
 	e := end{state: task.State, version: w.application("guestbook").AppVersion}
 	for _, s := range task.Steps {
 		e.steps += s.Name + " " + s.State + "\n"
@@ -36,7 +37,7 @@ func (w *world) end(task wire.Task) end {
 			e.linked += l.Type + " " + l.State + "\n"
 		}
 	}
-	e.images = w.kubectl("-n", w.namespace(), "get", "deployments", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image} {.status.readyReplicas}{"\n"}{end}`)
+	e.images = w.Kubectl("-n", w.namespace(), "get", "deployments", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image} {.status.readyReplicas}{"\n"}{end}`)
 	e.worker = len(w.pods("worker"))
 	return e
 }
@@ -65,8 +66,8 @@ func undisturbed(t *testing.T) end {
 		t.Run("undisturbed", func(t *testing.T) {
 			w := newWorld(t)
 			w.loadDriver("guestbook")
-			w.wantState(w.deploy(guestbook(t, "1.0.0")), "succeeded")
-			task := w.deploy(guestbook(t, "1.1.0"))
+			w.wantState(w.Deploy(guestbook(t, "1.0.0")), "succeeded")
+			task := w.Deploy(guestbook(t, "1.1.0"))
 			w.wantState(task, "succeeded")
 			undisturbedEnd = w.end(task)
 		})
@@ -84,36 +85,36 @@ func TestKilledAtEveryBoundary(t *testing.T) {
 	want := undisturbed(t)
 	w := newWorld(t)
 	w.loadDriver("guestbook")
-	w.wantState(w.deploy(guestbook(t, "1.0.0")), "succeeded")
-	task := w.accept(guestbook(t, "1.1.0"))
+	w.wantState(w.Deploy(guestbook(t, "1.0.0")), "succeeded")
+	task := w.Accept(guestbook(t, "1.1.0"))
 
 	kills := 0
 	seen := map[string]bool{}
 	deadline := time.Now().Add(8 * time.Minute)
 	for {
-		now, err := w.api.WaitTask(t.Context(), task.ID, "", 0)
+		now, err := w.API.WaitTask(t.Context(), task.ID, "", 0)
 		if err == nil && now.Over() {
 			task = now
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the upgrade did not end:\n%s", summary(now))
+			t.Fatalf("the upgrade did not end:\n%s", world.Summary(now))
 		}
 		if at := boundaries(now); err == nil && !seen[at] {
 			seen[at] = true
 			t.Logf("kill at %s", at)
-			token := readFile(t, w.dir+"/token")
-			w.kill(w.servers[len(w.servers)-1])
+			token := world.ReadFile(t, w.Dir+"/token")
+			w.Kill(w.Servers[len(w.Servers)-1])
 			kills++
-			p := w.launch("data")
-			w.connect(token)
-			eventually(t, time.Minute, "the server is back", func() (bool, string) {
+			p := w.Launch("data")
+			w.Connect(token)
+			world.Eventually(t, time.Minute, "the server is back", func() (bool, string) {
 				select {
-				case <-p.done:
-					t.Fatalf("the server did not start again:\n%s", tail(p.log))
+				case <-p.Done:
+					t.Fatalf("the server did not start again:\n%s", world.Tail(p.Log))
 				default:
 				}
-				_, err := w.api.Task(t.Context(), task.ID)
+				_, err := w.API.Task(t.Context(), task.ID)
 				return err == nil, fmt.Sprint(err)
 			})
 		}
@@ -124,7 +125,7 @@ func TestKilledAtEveryBoundary(t *testing.T) {
 		t.Errorf("only %d kills: the boundaries were not met", kills)
 	}
 	if got := w.end(task); got != want {
-		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", kills, got, want, summary(task))
+		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", kills, got, want, world.Summary(task))
 	}
 }
 
@@ -134,43 +135,43 @@ func TestKilledAtEveryBoundary(t *testing.T) {
 // cluster, real Prefect (one for all), PostgreSQL.
 func TestTheOtherWorkerTakesOver(t *testing.T) {
 	want := undisturbed(t)
-	w := prepare(t)
+	w := prepared(t)
 	dsn := postgrestest.DSN(t)
-	flags := append(externalPrefect(t, w), "--database", dsn, "--secrets-key-file", filepath.Join(w.dir, "secret.key"))
-	worker := func(data string) *process { return w.launch(data, append(flags, "--role", "worker")...) }
+	flags := append(externalPrefect(t, w), "--database", dsn, "--secrets-key-file", filepath.Join(w.Dir, "secret.key"))
+	worker := func(data string) *world.Process { return w.Launch(data, append(flags, "--role", "worker")...) }
 
-	api := w.launch("api", append(flags, "--role", "api")...)
-	w.ready(api)
-	w.setUp("api")
-	workers := []*process{worker("worker-1"), worker("worker-2")}
-	w.url = api.url
+	api := w.Launch("api", append(flags, "--role", "api")...)
+	w.Ready(api)
+	w.SetUp("api")
+	workers := []*world.Process{worker("worker-1"), worker("worker-2")}
+	w.URL = api.URL
 	w.loadDriver("guestbook")
-	w.wantState(w.deploy(guestbook(t, "1.0.0")), "succeeded")
+	w.wantState(w.Deploy(guestbook(t, "1.0.0")), "succeeded")
 
-	task := w.accept(guestbook(t, "1.1.0"))
+	task := w.Accept(guestbook(t, "1.1.0"))
 	seen := map[string]bool{}
 	kills := 0
 	for deadline := time.Now().Add(12 * time.Minute); !task.Over(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("the upgrade did not end after %d kills:\n%s", kills, summary(task))
+			t.Fatalf("the upgrade did not end after %d kills:\n%s", kills, world.Summary(task))
 		}
 		var err error
-		if task, err = w.api.WaitTask(t.Context(), task.ID, "", 0); err != nil {
+		if task, err = w.API.WaitTask(t.Context(), task.ID, "", 0); err != nil {
 			t.Fatal(err)
 		}
 		if at := stepBoundaries(task); task.State == "running" && !seen[at] {
 			seen[at] = true
 			holder := holderOf(t, dsn, task.ID)
-			victim := slices.IndexFunc(workers, func(p *process) bool { return strings.Contains(readFile(t, p.log), "replica="+holder) })
+			victim := slices.IndexFunc(workers, func(p *world.Process) bool { return strings.Contains(world.ReadFile(t, p.Log), "replica="+holder) })
 			if victim < 0 {
 				t.Fatalf("no worker has the ID %s", holder)
 			}
 			t.Logf("kill worker %d at %s", victim+1, at)
-			w.kill(workers[victim])
+			w.Kill(workers[victim])
 			killed := time.Now()
 			kills++
-			eventually(t, 60*time.Second, "another worker has the task", func() (bool, string) {
-				now, err := w.api.Task(t.Context(), task.ID)
+			world.Eventually(t, 60*time.Second, "another worker has the task", func() (bool, string) {
+				now, err := w.API.Task(t.Context(), task.ID)
 				if err != nil {
 					return false, err.Error()
 				}
@@ -178,7 +179,7 @@ func TestTheOtherWorkerTakesOver(t *testing.T) {
 			})
 			t.Logf("taken over after %s", time.Since(killed).Round(100*time.Millisecond))
 			workers[victim] = worker(fmt.Sprintf("worker-%d", victim+1))
-			w.url = api.url
+			w.URL = api.URL
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -186,7 +187,7 @@ func TestTheOtherWorkerTakesOver(t *testing.T) {
 		t.Errorf("only %d kills: the boundaries were not met", kills)
 	}
 	if got := w.end(task); got != want {
-		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", kills, got, want, summary(task))
+		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", kills, got, want, world.Summary(task))
 	}
 }
 
@@ -212,11 +213,11 @@ func holderOf(t *testing.T, dsn string, task int64) string {
 
 // externalPrefect starts a Prefect server that is nobody's child, and returns the flags
 // that name it.
-func externalPrefect(t *testing.T, w *world) []string {
+func externalPrefect(t *testing.T, w *installation) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(venv(t), "*-py*"))
+	found, err := filepath.Glob(filepath.Join(world.Venv(t), "*-py*"))
 	if err != nil || len(found) == 0 {
-		t.Fatalf("no Python environment in %s: %v", venv(t), err)
+		t.Fatalf("no Python environment in %s: %v", world.Venv(t), err)
 	}
 	var interpreter prefect.Python
 	for _, dir := range found {
@@ -228,7 +229,7 @@ func externalPrefect(t *testing.T, w *world) []string {
 		t.Fatal(err)
 	}
 	server, err := prefect.NewServer(prefect.ServerConfig{
-		Python: interpreter, Dir: filepath.Join(w.dir, "prefect"), Port: freePort(t), ReadyWithin: 3 * time.Minute,
+		Python: interpreter, Dir: filepath.Join(w.Dir, "prefect"), Port: world.FreePort(t), ReadyWithin: 3 * time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -242,5 +243,5 @@ func externalPrefect(t *testing.T, w *world) []string {
 		}
 	})
 	at := server.Endpoint()
-	return []string{"--prefect-api-url", at.API, "--prefect-auth-file", w.write("prefect-auth", at.Auth)}
+	return []string{"--prefect-api-url", at.API, "--prefect-auth-file", w.Write("prefect-auth", at.Auth)}
 }

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"slipway.dev/slipway/test/world"
 )
 
 // TestPlantedSecretsAreNowhere deploys with planted values, in a password of the
@@ -28,20 +30,20 @@ import (
 func TestPlantedSecretsAreNowhere(t *testing.T) {
 	w := newWorld(t)
 	const planted = "pLanted+Secret/9f3c=Value"
-	w.write("secret", planted+"\n")
-	w.mustIn("secret", "secrets", "set", "guestbook-db", "-e", w.env)
-	w.must("driver", "load", filepath.Join("test", "e2e", "testdata", "leaky"))
+	w.Write("secret", planted+"\n")
+	w.MustIn("secret", "secrets", "set", "guestbook-db", "-e", w.Env)
+	w.Must("driver", "load", filepath.Join("test", "e2e", "testdata", "leaky"))
 
 	// The action writes its token to a file of the test, so that it can be looked for.
-	tokenFile := filepath.Join(w.dir, "token-of-the-action")
+	tokenFile := filepath.Join(w.Dir, "token-of-the-action")
 	watch := watchProcesses(t, planted, tokenFile)
-	install := w.deploy(strings.Replace(readFile(t, filepath.Join("testdata", "leaky.toml")), "TOKEN_FILE", tokenFile, 1))
+	install := w.Deploy(strings.Replace(world.ReadFile(t, filepath.Join("testdata", "leaky.toml")), "TOKEN_FILE", tokenFile, 1))
 	watch.stop()
 	if install.State != "failed" {
-		t.Fatalf("the leaky action should fail, so that its error and output are kept:\n%s", summary(install))
+		t.Fatalf("the leaky action should fail, so that its error and output are kept:\n%s", world.Summary(install))
 	}
-	values := map[string]string{"the planted secret": planted, "the administrator's password": "correct horse battery staple", "the test's token": readFile(t, filepath.Join(w.dir, "token"))}
-	values["the action's token"] = readFile(t, tokenFile)
+	values := map[string]string{"the planted secret": planted, "the administrator's password": "correct horse battery staple", "the test's token": world.ReadFile(t, filepath.Join(w.Dir, "token"))}
+	values["the action's token"] = world.ReadFile(t, tokenFile)
 	if len(watch.inArgs) > 0 {
 		t.Errorf("a secret stood in the arguments of a process: %q", watch.inArgs)
 	}
@@ -49,7 +51,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	// The control: what is looked for can be found. The key opens the sealed value, and the
 	// Job on the cluster had it.
 	step := install.Steps[len(install.Steps)-1]
-	output, err := w.api.StepOutput(t.Context(), install.ID, step.ID)
+	output, err := w.API.StepOutput(t.Context(), install.ID, step.ID)
 	if err != nil || !strings.Contains(output.Text, "<redacted>") {
 		t.Fatalf("the output of the leaky command has nothing masked (%v):\n%s", err, output.Text)
 	}
@@ -63,7 +65,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	for name, body := range w.prefectObjects() {
 		places["Prefect's "+name] = body
 	}
-	places["the server's log"] = []byte(readFile(t, w.servers[0].log))
+	places["the server's log"] = []byte(world.ReadFile(t, w.Servers[0].Log))
 	w.eachFile(func(path string, content []byte) { places["file "+path] = content })
 
 	for what, value := range values {
@@ -89,8 +91,8 @@ func forms(value string) map[string]string {
 
 // eachFile calls f with every file under the data directory, but for those whose business
 // the secrets are: the keys themselves and the password that the test typed.
-func (w *world) eachFile(f func(path string, content []byte)) {
-	err := filepath.WalkDir(filepath.Join(w.dir, "data"), func(path string, d fs.DirEntry, err error) error {
+func (w *installation) eachFile(f func(path string, content []byte)) {
+	err := filepath.WalkDir(filepath.Join(w.Dir, "data"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // a file that went meanwhile holds nothing
 		}
@@ -98,11 +100,11 @@ func (w *world) eachFile(f func(path string, content []byte)) {
 		if err != nil {
 			return nil //nolint:nilerr // as above
 		}
-		f(strings.TrimPrefix(path, w.dir+"/"), content)
+		f(strings.TrimPrefix(path, w.Dir+"/"), content)
 		return nil
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
@@ -113,36 +115,36 @@ type page struct {
 
 // get reads pages as the signed-in administrator, by session for HTML and by token for the
 // API.
-func (w *world) get(paths ...string) []page {
-	w.t.Helper()
+func (w *installation) get(paths ...string) []page {
+	w.T.Helper()
 	cookie := w.signIn()
 	var out []page
 	for _, path := range paths {
-		req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url+path, nil)
+		req, err := http.NewRequestWithContext(w.T.Context(), http.MethodGet, w.URL+path, nil)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		req.AddCookie(cookie)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
-			w.t.Errorf("GET %s: status %d, %v", path, resp.StatusCode, err)
+			w.T.Errorf("GET %s: status %d, %v", path, resp.StatusCode, err)
 		}
 		out = append(out, page{path, body})
 	}
 	return out
 }
 
-func (w *world) signIn() *http.Cookie {
-	w.t.Helper()
+func (w *installation) signIn() *http.Cookie {
+	w.T.Helper()
 	body := `{"username":"admin","password":"correct horse battery staple"}`
-	resp, err := http.Post(w.url+"/api/v1/login", "application/json", strings.NewReader(body))
+	resp, err := http.Post(w.URL+"/api/v1/login", "application/json", strings.NewReader(body))
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	defer resp.Body.Close()
 	for _, c := range resp.Cookies() {
@@ -150,42 +152,42 @@ func (w *world) signIn() *http.Cookie {
 			return c
 		}
 	}
-	w.t.Fatalf("signing in gave status %d and no cookie", resp.StatusCode)
+	w.T.Fatalf("signing in gave status %d and no cookie", resp.StatusCode)
 	return nil
 }
 
 // prefectObjects reads everything that Prefect's own API gives out of runs.
-func (w *world) prefectObjects() map[string][]byte {
-	w.t.Helper()
-	auth := strings.TrimSpace(readFile(w.t, filepath.Join(w.dir, "data", "prefect", "auth")))
+func (w *installation) prefectObjects() map[string][]byte {
+	w.T.Helper()
+	auth := strings.TrimSpace(world.ReadFile(w.T, filepath.Join(w.Dir, "data", "prefect", "auth")))
 	var server struct {
 		Port int `json:"port"`
 	}
-	if err := json.Unmarshal([]byte(readFile(w.t, filepath.Join(w.dir, "data", "prefect", "server.json"))), &server); err != nil || server.Port == 0 {
-		w.t.Fatalf("where Prefect listens: %v", err)
+	if err := json.Unmarshal([]byte(world.ReadFile(w.T, filepath.Join(w.Dir, "data", "prefect", "server.json"))), &server); err != nil || server.Port == 0 {
+		w.T.Fatalf("where Prefect listens: %v", err)
 	}
 	user, password, _ := strings.Cut(auth, ":")
 	out := map[string][]byte{}
 	for _, noun := range []string{"flow_runs", "flows", "deployments", "logs", "task_runs", "work_pools", "variables", "artifacts"} {
-		req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/api/%s/filter", server.Port, noun), strings.NewReader("{}"))
+		req, err := http.NewRequestWithContext(w.T.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/api/%s/filter", server.Port, noun), strings.NewReader("{}"))
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		req.SetBasicAuth(user, password)
 		req.Header.Set("Content-Type", "application/json")
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
-			w.t.Fatalf("Prefect's %s: status %d, %v", noun, resp.StatusCode, err)
+			w.T.Fatalf("Prefect's %s: status %d, %v", noun, resp.StatusCode, err)
 		}
 		out[noun] = body
 	}
 	if !bytes.Contains(out["flow_runs"], []byte("leaky")) {
-		w.t.Error("Prefect shows no run of the leaky action, so nothing was shown about Prefect")
+		w.T.Error("Prefect shows no run of the leaky action, so nothing was shown about Prefect")
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package image_test
 
 import (
 	"archive/tar"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -92,7 +93,7 @@ func contents(t *testing.T, built v1.Image) map[string]string {
 	found := map[string]string{}
 	for reader := tar.NewReader(extracted); ; {
 		header, err := reader.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return found
 		}
 		if err != nil {

@@ -45,7 +45,7 @@ func answers(url string) func(context.Context) error {
 	}
 }
 
-// client is an administrator's client. Its time-out is per request.
+// clientset is an administrator's client. Its time-out is that of one request.
 func (c Cluster) clientset(timeout time.Duration) (*kubernetes.Clientset, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {
