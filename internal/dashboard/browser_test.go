@@ -139,7 +139,9 @@ func (c *chromium) signIn(name string) {
 // colours has the browser prefer light or dark.
 func (c *chromium) colours(scheme string) {
 	c.Helper()
-	p := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	p := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}}
 	_, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, p)
 	c.must(err)
 }
@@ -368,6 +370,15 @@ func TestBrowserForms(t *testing.T) {
 	c.shot("cancel-dark")
 	c.do(chromedp.Click(chromedp.CSS("form[action$='/cancel'] button")))
 	c.until("the cancel", `document.querySelector("main").textContent.includes("ada has asked to cancel it")`)
+
+	// What a line of a table asks opens the line, and can be reached.
+	c.open("/users")
+	c.do(chromedp.Click(chromedp.CSS("details:has(form[action='/users/ada/password']) summary")))
+	c.accessible("a password to set")
+	c.do(chromedp.Click(chromedp.CSS("details:has(form[action='/users/kurt/deactivate']) summary")))
+	c.shot("users-open-dark")
+	c.do(chromedp.Click(chromedp.CSS("form[action='/users/kurt/deactivate'] button")))
+	c.until("the deactivated user", `!!document.querySelector("form[action='/users/kurt/activate']")`)
 
 	// A token is made and shown.
 	c.open("/tokens")

@@ -103,6 +103,7 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("GET /users", s.signedIn(s.users))
 	mux.HandleFunc("POST /users", s.signedIn(s.doCreateUser))
 	mux.HandleFunc("POST /users/{name}/role", s.signedIn(s.doSetRole))
+	mux.HandleFunc("POST /users/{name}/password", s.signedIn(s.doSetPassword))
 	mux.HandleFunc("POST /users/{name}/activate", s.signedIn(s.doActivate(true)))
 	mux.HandleFunc("POST /users/{name}/deactivate", s.signedIn(s.doActivate(false)))
 	mux.HandleFunc("GET /tokens", s.signedIn(s.tokens))

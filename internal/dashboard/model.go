@@ -89,6 +89,16 @@ type tokensModel struct {
 // answer and then dropped.
 type newTokenModel struct{ Name, Value string }
 
+// revoke is where a token's revocation is asked for, and from where one comes back to the
+// same list.
+func (m tokensModel) revoke(t slipway.Token) string {
+	to := address("tokens", id(t.ID), "revoke")
+	if m.All {
+		to += "?of=all"
+	}
+	return to
+}
+
 func (m tokensModel) query() string {
 	if m.All {
 		return "/tokens?of=all"

@@ -224,7 +224,7 @@ func TestRoles(t *testing.T) {
 			}
 			if !tc.admin {
 				for path, form := range map[string]url.Values{
-					"/users/grace/role": {"role": {"administrator"}}, "/users/grace/deactivate": {}, "/users/slipway-actions/activate": {},
+					"/users/grace/role": {"role": {"administrator"}}, "/users/grace/deactivate": {}, "/users/slipway-actions/activate": {}, "/users/ada/password": {"password": {password}},
 					"/users": {"name": {"eve"}, "role": {"administrator"}, "password": {password}},
 				} {
 					before := w.facts()
@@ -354,6 +354,31 @@ func TestUsers(t *testing.T) {
 			t.Errorf("%s the built-in user: %d %s", step, r.status, r.doc.text())
 		}
 	}
+	// A password: another's by an administrator, one's own with the old one.
+	const other = "another horse battery"
+	if r := b.send(b.page("/users"), "form[action=/users/kurt/password]", "password", other); r.to != "/users" {
+		t.Fatalf("set a password: %d %s", r.status, r.doc.text())
+	}
+	if b.page("/users").has("form[action=/users/" + slipway.ActionsUser + "/password]") {
+		t.Error("a password is offered to the built-in user")
+	}
+	kurt := w.browser()
+	if r := kurt.post("/sign-in", url.Values{"name": {"kurt"}, "password": {other}}); r.status != http.StatusSeeOther {
+		t.Fatalf("the new password: %d", r.status)
+	}
+	page := kurt.page("/users")
+	if page.has("form[action=/users/grace/password]") {
+		t.Error("another's password is offered to a reader")
+	}
+	wrong := kurt.send(page, "form[action=/users/kurt/password]", "current", "not this one", "password", password)
+	if wrong.status != http.StatusUnprocessableEntity || strings.Contains(wrong.body, "not this one") {
+		t.Errorf("a wrong password of one's own: %d", wrong.status)
+	}
+	if r := kurt.send(page, "form[action=/users/kurt/password]", "current", other, "password", password); r.status != http.StatusSeeOther {
+		t.Errorf("one's own password: %d %s", r.status, r.doc.text())
+	}
+	w.as("kurt")
+
 	last := b.send(b.page("/users"), "form[action=/users/ada/deactivate]")
 	if last.status != http.StatusConflict || !last.doc.has("#problem") {
 		t.Errorf("deactivate the last administrator: %d, want a refusal", last.status)

@@ -13,10 +13,15 @@ import (
 )
 
 func (s *site) tokens(r *request) error {
-	return s.showTokens(r, tokensModel{
-		All:  r.URL.Query().Get("of") == "all" && r.caller.Role.Allows(slipway.Administrator),
-		Form: tokenForm{Role: string(slipway.ReadOnly), Days: 90},
-	}, http.StatusOK, nil)
+	return s.showTokens(r, tokensModel{All: r.ofAll(), Form: freshToken}, http.StatusOK, nil)
+}
+
+// freshToken is the form before anyone has filled it in: the weakest role, and an end.
+var freshToken = tokenForm{Role: string(slipway.ReadOnly), Days: 90}
+
+// ofAll reports whether an administrator looks at everybody's tokens.
+func (r *request) ofAll() bool {
+	return r.URL.Query().Get("of") == "all" && r.caller.Role.Allows(slipway.Administrator)
 }
 
 func (s *site) showTokens(r *request, m tokensModel, status int, f *fault) error {
@@ -56,7 +61,7 @@ func (s *site) doCreateToken(r *request) error {
 		return s.showTokens(r, m, f.Status, &f)
 	}
 	m.New = &newTokenModel{Name: made.Name, Value: made.Value}
-	m.Form = tokenForm{Role: string(slipway.ReadOnly), Days: 90}
+	m.Form = freshToken
 	return s.showTokens(r, m, http.StatusOK, nil)
 }
 
@@ -67,8 +72,8 @@ func (s *site) doRevokeToken(r *request) error {
 	}
 	if err := s.Change.RevokeToken(r.Context(), r.caller, n); err != nil {
 		f := r.fault(err)
-		return s.showTokens(r, tokensModel{Form: tokenForm{Role: string(slipway.ReadOnly), Days: 90}}, f.Status, &f)
+		return s.showTokens(r, tokensModel{All: r.ofAll(), Form: freshToken}, f.Status, &f)
 	}
-	r.redirect("/tokens")
+	r.redirect(tokensModel{All: r.ofAll()}.query())
 	return nil
 }

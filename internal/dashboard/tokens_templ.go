@@ -133,7 +133,7 @@ func tokensPage(f frame, m tokensModel, p *fault) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = command("slipway tokens create ci --role read-write --environment shop/dev --expires 90d").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = command("slipway tokens create ci --role read-write --environment shop/dev --expires 2160h").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -261,7 +261,7 @@ func tokensPage(f frame, m tokensModel, p *fault) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					if t.RevokedAt.IsZero() {
-						templ_7745c5c3_Err = confirm("Revoke", "Revoke "+t.Name+"? What uses it is refused from now on; this cannot be undone.", address("tokens", id(t.ID), "revoke"), "Revoke "+t.Name).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = confirm("Revoke", "Revoke "+t.Name+"? What uses it is refused from now on; this cannot be undone.", m.revoke(t), "Revoke "+t.Name).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

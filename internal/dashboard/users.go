@@ -48,6 +48,11 @@ func (s *site) doActivate(active bool) handler {
 	}
 }
 
+func (s *site) doSetPassword(r *request) error {
+	password := r.PostFormValue("password")
+	return s.updateUser(r, change.UpdateUserInput{Name: r.PathValue("name"), Password: &password, CurrentPassword: r.PostFormValue("current")})
+}
+
 func (s *site) updateUser(r *request, in change.UpdateUserInput) error {
 	if _, err := s.Change.UpdateUser(r.Context(), r.caller, in); err != nil {
 		f := r.fault(err)
