@@ -211,6 +211,7 @@ func (s *Server) Serve(ctx context.Context) error {
 
 	parts.Go(func() { s.Events.Run(background) })
 	parts.Go(func() { s.Journal.Watch(background) })
+	parts.Go(func() { s.keepHouse(background) })
 	for _, l := range []*listener{s.public, s.actions} {
 		if l != nil {
 			parts.Go(func() {
