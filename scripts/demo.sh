@@ -85,7 +85,7 @@ up() {
 	run applications get guestbook -e demo/dev
 
 	say "still serving 1.1.0"
-	test/cluster/cluster.sh kubectl -n demo-dev get applications.slipway.dev,pods
+	"${KUBECTL:-$cluster_dir/kubectl}" -n demo-dev get applications.slipway.dev,pods
 	run tasks list -e demo/dev
 
 	printf '\nThe dashboard:  %s   user admin, password in %s\n' "$url" "demo/password"

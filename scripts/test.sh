@@ -26,7 +26,7 @@ finish() { test/cluster/cluster.sh down || true; }
 scripts/check.sh static
 
 say "the environment of actions"
-SLIPWAY_TEST_VENV=$SLIPWAY_CACHE/python-actions
+SLIPWAY_TEST_VENV=$SLIPWAY_CACHE/python
 bin/slipway python install --python-venv "$SLIPWAY_TEST_VENV"
 export SLIPWAY_TEST_VENV
 

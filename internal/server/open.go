@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/riverqueue/river/riverdriver"
 
 	"slipway.dev/slipway/internal/config"
 	"slipway.dev/slipway/internal/secret"
@@ -21,13 +19,15 @@ import (
 	"slipway.dev/slipway/internal/store"
 	"slipway.dev/slipway/internal/store/postgres"
 	"slipway.dev/slipway/internal/store/sqlite"
+	"slipway.dev/slipway/internal/task"
 )
 
 // database is an opened one of either kind.
 type database struct {
 	*store.Store
-	river riverdriver.Driver[*sql.Tx]
 	io.Closer
+	// queue makes the queue over the same database, with the driver that belongs to it.
+	queue func(task.Options) (*task.Queue, error)
 }
 
 func openDatabase(ctx context.Context, c config.Config) (database, error) {
@@ -36,13 +36,15 @@ func openDatabase(ctx context.Context, c config.Config) (database, error) {
 		if err != nil {
 			return database{}, err
 		}
-		return database{db.Store, db.River(), db}, nil
+		queue := func(o task.Options) (*task.Queue, error) { return task.NewQueue(db.Store, db.River(), o) }
+		return database{db.Store, db, queue}, nil
 	}
 	db, err := postgres.Open(ctx, c.Database.Reveal(), postgres.Options{})
 	if err != nil {
 		return database{}, err
 	}
-	return database{db.Store, db.River(), db}, nil
+	queue := func(o task.Options) (*task.Queue, error) { return task.NewQueue(db.Store, db.River(), o) }
+	return database{db.Store, db, queue}, nil
 }
 
 // ensureInstallation returns the installation of the database, which the first start makes.

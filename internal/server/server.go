@@ -96,7 +96,7 @@ func Open(ctx context.Context, c config.Config, version string, out, logTo io.Wr
 	if err := s.openAuth(ctx); err != nil {
 		return nil, err
 	}
-	s.Queue, err = task.NewQueue(s.Store, s.db.river, task.Options{
+	s.Queue, err = s.db.queue(task.Options{
 		Replica: s.replica, Log: s.log, Grace: time.Duration(c.ShutdownGrace) / 3,
 	})
 	if err != nil {

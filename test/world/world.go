@@ -411,3 +411,6 @@ func ReadFile(t testing.TB, path string) string {
 	}
 	return string(raw)
 }
+
+// PID is the process's ID.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
