@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -50,6 +52,7 @@ type Client struct {
 
 	resync     time.Duration // between two readings of a wait, whatever the watch says
 	goneWithin time.Duration // how long a deleted Job may take to go, with its pods
+	steadyFor  time.Duration // how long a container without a probe must have run
 	now        func() time.Time
 }
 
@@ -57,8 +60,13 @@ const (
 	// requestTimeout bounds one request that is neither a watch nor a followed log. The
 	// API server itself gives up after 60 s.
 	requestTimeout = 32 * time.Second
-	defaultResync  = 5 * time.Second
+	defaultResync  = 2 * time.Second
 )
+
+func init() {
+	// Its only words of its own are a reminder to set a logger, with a stack.
+	log.SetLogger(logr.Discard())
+}
 
 // New returns a client of the cluster that cfg names. It makes no request.
 func New(cfg Config) (*Client, error) {
@@ -117,11 +125,11 @@ func NewForConfig(rc *rest.Config, cfg Config) (*Client, error) {
 
 // newClient is what the real client and the tests' fakes share.
 func newClient(api client.WithWatch, cfg Config) *Client {
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+	out := cfg.Log
+	if out == nil {
+		out = slog.New(slog.DiscardHandler)
 	}
-	return &Client{installation: cfg.Installation, log: log, api: api, resync: defaultResync, goneWithin: time.Minute, now: time.Now}
+	return &Client{installation: cfg.Installation, log: out, api: api, resync: defaultResync, goneWithin: time.Minute, steadyFor: steadyFor, now: time.Now}
 }
 
 // scheme holds the typed objects that we read. It is our own: client-go's is global, and

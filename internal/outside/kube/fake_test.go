@@ -12,8 +12,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -33,9 +35,27 @@ type world struct {
 func newWorld(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *world {
 	t.Helper()
 	w := &world{log: map[string]func(context.Context) io.ReadCloser{}}
+	// The fake gives no UIDs and does not know them as a precondition, so the world does.
+	var writing sync.Mutex
+	funcs.Delete = func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+		writing.Lock()
+		defer writing.Unlock()
+		var how client.DeleteOptions
+		how.ApplyOptions(opts)
+		now := o.DeepCopyObject().(client.Object)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+			return err
+		}
+		if how.Preconditions != nil && how.Preconditions.UID != nil && *how.Preconditions.UID != now.GetUID() {
+			return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("the UID is another"))
+		}
+		return c.Delete(ctx, o, opts...)
+	}
 	create := funcs.Create
 	funcs.Create = func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-		if o.GetUID() == "" { // the fake gives none
+		writing.Lock()
+		defer writing.Unlock()
+		if o.GetUID() == "" {
 			o.SetUID(w.uid())
 		}
 		if create != nil {
@@ -43,8 +63,6 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 		}
 		return c.Create(ctx, o, opts...)
 	}
-	// The fake has no foreground deletion: nothing is left to wait for. It knows no UID as
-	// a precondition either; the tests on a real cluster show that.
 	s := scheme()
 	record := &unstructured.Unstructured{}
 	record.SetGroupVersionKind(recordKind)
@@ -63,7 +81,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 		}).
 		WithInterceptorFuncs(funcs).Build()
 	w.Client = newClient(api, Config{Installation: "installation-1"})
-	w.resync, w.goneWithin = 20*time.Millisecond, 300*time.Millisecond
+	w.resync, w.goneWithin, w.steadyFor = 20*time.Millisecond, 300*time.Millisecond, 0
 	w.logs = func(ctx context.Context, _, pod string, _ *corev1.PodLogOptions) (io.ReadCloser, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -100,7 +118,7 @@ func (w *world) noLog(pod string) {
 func (w *world) plays(t *testing.T, act func(ctx context.Context, job *batchv1.Job)) (done <-chan struct{}) {
 	t.Helper()
 	ch := make(chan struct{})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	go func() {
 		defer close(ch)
@@ -115,6 +133,14 @@ func (w *world) plays(t *testing.T, act func(ctx context.Context, job *batchv1.J
 		}
 	}()
 	return ch
+}
+
+// soon is a context that ends a test's wait which would not end by itself.
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // starts makes the pod of a Job with the given state of its container.

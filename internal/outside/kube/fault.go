@@ -184,7 +184,7 @@ func (c *Client) newestReplicaSet(ctx context.Context, u *unstructured.Unstructu
 
 // evidence says how the pods of an object stand, and its last warning. It is gathered for
 // an error, so what cannot be read is left out rather than put in the error's place.
-func (c *Client) evidence(ctx context.Context, u *unstructured.Unstructured, said string) []string {
+func (c *Client) evidence(ctx context.Context, u *unstructured.Unstructured, said string, redact func(string) string) []string {
 	var lines []string
 	add := func(line string) {
 		if line != "" && !strings.Contains(said, line) {
@@ -202,6 +202,12 @@ func (c *Client) evidence(ctx context.Context, u *unstructured.Unstructured, sai
 			continue
 		}
 		add(faults[0].text(pods[i].Name))
+		if f := faults[0]; f.crashes || f.last != "" {
+			// Redacted whole, then cut: half a secret would not be known.
+			if line := lastLine(redact(c.endOfLog(ctx, &pods[i], f, diagnoseLines))); line != "" {
+				add("it wrote: " + line)
+			}
+		}
 		if warning == "" {
 			warning = c.lastWarning(ctx, &pods[i])
 		}

@@ -39,7 +39,7 @@ func TestRunJobSucceedsAndLeavesTheJob(t *testing.T) {
 		w.starts(ctx, t, job, "p", exited(0, "Completed"))
 		w.ends(ctx, t, job, batchv1.JobComplete, "")
 	})
-	res, err := w.RunJob(t.Context(), migrate(), opts())
+	res, err := w.RunJob(soon(t), migrate(), opts())
 	<-done
 	if err != nil || res.Job != "guestbook-action" || res.Output != "" || len(res.Notes) > 0 || res.Adopted {
 		t.Errorf("RunJob() = %+v, %v; want success without output or notes", res, err)
@@ -146,6 +146,12 @@ func TestRunJobFails(t *testing.T) {
 				w.event(ctx, t, p, "Failed", "Failed to pull image")
 				w.shows(ctx, t, p, corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{
 					{Name: actionContainer, State: waiting("ImagePullBackOff", "Back-off pulling image")}}})
+				for now := job.DeepCopy(); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+					if w.api.Get(ctx, client.ObjectKeyFromObject(job), now) == nil && *now.Spec.ActiveDeadlineSeconds == 1 {
+						break // it is told to end, so that the next action can begin
+					}
+				}
+				w.ends(ctx, t, job, batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded)
 			},
 			code:    slipway.CodeJobFailed,
 			message: "could not start (Job guestbook-action): pod p: container action cannot start: ImagePullBackOff: Back-off pulling image (image registry.example.com/guestbook:1.1.0); last event: Failed: Failed to pull image",
@@ -182,7 +188,7 @@ func TestRunJobFails(t *testing.T) {
 				tc.spec(&spec)
 			}
 			done := w.plays(t, func(ctx context.Context, job *batchv1.Job) { tc.play(w, ctx, t, job) })
-			res, err := w.RunJob(t.Context(), spec, opts())
+			res, err := w.RunJob(soon(t), spec, opts())
 			<-done
 			if err == nil || CodeOf(err) != tc.code || !strings.Contains(err.Error(), tc.message) {
 				t.Errorf("RunJob() = %v\ncode %s, want %s and: %s", err, CodeOf(err), tc.code, tc.message)
@@ -235,7 +241,7 @@ func TestRunJobRedactsBeforeItCuts(t *testing.T) {
 		w.starts(ctx, t, job, "p", exited(1, "Error"))
 		w.ends(ctx, t, job, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded)
 	})
-	res, err := w.RunJob(t.Context(), migrate(), opts())
+	res, err := w.RunJob(soon(t), migrate(), opts())
 	<-done
 	if err == nil || !res.Cut || res.Output != "ted>"+end {
 		t.Errorf("err %v, cut %v, output %.40q…", err, res.Cut, res.Output)
@@ -310,7 +316,7 @@ func TestRunJobMeetsAnEarlierJob(t *testing.T) {
 			var heard []string
 			o := opts()
 			o.Note = func(s string) { heard = append(heard, s) }
-			res, err := w.RunJob(t.Context(), migrate(), o)
+			res, err := w.RunJob(soon(t), migrate(), o)
 			if tc.code == "" && err != nil || tc.code != "" && (err == nil || CodeOf(err) != tc.code || !strings.Contains(err.Error(), tc.message)) {
 				t.Errorf("RunJob() = %v (%s), want %s: %s", err, CodeOf(err), tc.code, tc.message)
 			}
@@ -344,7 +350,7 @@ func TestOfTwentyCommandsAtOnceOneRuns(t *testing.T) {
 			s := migrate()
 			s.FlowRunID = "run-" + decimal(int64(i))
 			s.CallKey = s.FlowRunID + "/1/1"
-			_, err := w.RunJob(t.Context(), s, opts())
+			_, err := w.RunJob(soon(t), s, opts())
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -401,7 +407,7 @@ func TestRunJobLeavesTheJobWhenItsContextEnds(t *testing.T) {
 func TestRunJobNeedsARedactor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, interceptor.Funcs{})
-	if _, err := w.RunJob(t.Context(), migrate(), JobOptions{}); !slipway.Is(err, slipway.Internal) {
+	if _, err := w.RunJob(soon(t), migrate(), JobOptions{}); !slipway.Is(err, slipway.Internal) {
 		t.Errorf("RunJob() = %v, want a refusal", err)
 	}
 }
@@ -467,7 +473,7 @@ func TestAWaitOutlivesAnAPIServerThatIsAway(t *testing.T) {
 		return c.Get(ctx, key, o, opts...)
 	}})
 	w.plays(t, func(ctx context.Context, job *batchv1.Job) { w.ends(ctx, t, job, batchv1.JobComplete, "") })
-	if _, err := w.RunJob(t.Context(), migrate(), opts()); err != nil {
+	if _, err := w.RunJob(soon(t), migrate(), opts()); err != nil {
 		t.Errorf("RunJob() = %v", err)
 	}
 }
@@ -492,7 +498,7 @@ func TestALogThatBreaksOffIsReadAgain(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		w.ends(ctx, t, job, batchv1.JobComplete, "")
 	})
-	res, err := w.RunJob(t.Context(), spec, opts())
+	res, err := w.RunJob(soon(t), spec, opts())
 	if err == nil || res.Output != "first\nPANIC\nlast\n" || res.Cut {
 		t.Errorf("RunJob() = %v, output %q, cut %v", err, res.Output, res.Cut)
 	}

@@ -194,10 +194,20 @@ func (w *jobWatch) instead(ctx context.Context) string {
 }
 
 // end makes a Job that cannot start end: by its deadline, so that it stays for people to
-// look at and the next action finds it ended.
+// look at. It waits for that, so that the next action finds it ended.
 func (w *jobWatch) end(ctx context.Context) {
 	raw := []byte(`{"spec":{"activeDeadlineSeconds":1}}`)
 	err := w.r.c.api.Patch(ctx, w.job, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(fieldManager))
+	if err == nil {
+		on := []watched{{&batchv1.JobList{}, []client.ListOption{client.InNamespace(w.job.Namespace)}}}
+		err = w.r.c.await(ctx, w.r.c.goneWithin, on, func(ctx context.Context) (bool, error) {
+			var now batchv1.Job
+			if err := w.r.c.api.Get(ctx, client.ObjectKeyFromObject(w.job), &now); err != nil {
+				return apierrors.IsNotFound(err), explain(client.IgnoreNotFound(err), "read the Job %s", w.job.Name)
+			}
+			return endedAs(&now) != "", nil
+		})
+	}
 	if client.IgnoreNotFound(err) != nil {
 		w.r.c.log.Warn("a Job that cannot start was not ended", "job", w.job.Name, "namespace", w.job.Namespace, "error", err)
 		w.r.note("The Job %s could not be ended; delete it before the next action", w.job.Name)

@@ -48,7 +48,7 @@ func (c *Client) Ready(ctx context.Context, app slipway.Application, objects []O
 	if opts.Redact == nil {
 		opts.Redact = func(s string) string { return s }
 	}
-	w := &readiness{c: c, app: app, opts: opts, begun: c.now(), stuck: map[string]time.Time{}}
+	w := &readiness{c: c, app: app, opts: opts, begun: c.now(), stuck: map[string]time.Time{}, steady: map[Object]steadiness{}}
 	longest := opts.Timeout
 	for _, o := range objects {
 		if !hasStatus(o) {
@@ -92,6 +92,7 @@ type readiness struct {
 	begun   time.Time
 	pending []Object
 	stuck   map[string]time.Time // since when a container cannot start, by pod, container and reason
+	steady  map[Object]steadiness
 	told    string
 }
 
@@ -166,7 +167,7 @@ func (w *readiness) examine(ctx context.Context, o Object) (string, error) {
 	lacks := strings.TrimSuffix(strings.ToLower(res.Message[:min(1, len(res.Message))])+res.Message[min(1, len(res.Message)):], ".")
 	switch {
 	case res.Status == status.CurrentStatus:
-		return "", nil
+		return w.unsteady(ctx, o, u)
 	case res.Status == status.FailedStatus && o.Kind == "Job":
 		return "", w.notReady(ctx, o, u, w.conditionText(u, lacks), spent)
 	}
@@ -228,7 +229,7 @@ func (w *readiness) notReady(ctx context.Context, o Object, u *unstructured.Unst
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is not ready after %s: %s", o, spent.Round(time.Second), why)
 	if u != nil {
-		for _, line := range w.c.evidence(ctx, u, why) {
+		for _, line := range w.c.evidence(ctx, u, why, w.opts.Redact) {
 			b.WriteString("; " + line)
 		}
 	}

@@ -60,7 +60,7 @@ func TestReadyWaitsForTheNewestGeneration(t *testing.T) {
 		}
 	}()
 	begun := time.Now()
-	err := w.Ready(t.Context(), guestbook, []Object{object("ConfigMap", "not-read"), object("Deployment", "web")}, ReadyOptions{
+	err := w.Ready(soon(t), guestbook, []Object{object("ConfigMap", "not-read"), object("Deployment", "web")}, ReadyOptions{
 		Timeout: 5 * time.Second, Progress: func(s string) { mu.Lock(); said = append(said, s); mu.Unlock() }})
 	if err != nil || time.Since(begun) < 140*time.Millisecond {
 		t.Errorf("Ready() = %v after %s", err, time.Since(begun))
@@ -136,7 +136,7 @@ func TestReadyFails(t *testing.T) {
 				}
 			}
 			begun := time.Now()
-			err := w.Ready(t.Context(), guestbook, []Object{tc.wait}, tc.opts)
+			err := w.Ready(soon(t), guestbook, []Object{tc.wait}, tc.opts)
 			if !slipway.Is(err, slipway.Unavailable) {
 				t.Fatalf("Ready() = %v", err)
 			}
@@ -156,7 +156,7 @@ func TestReadyRedacts(t *testing.T) {
 	t.Parallel()
 	d := deployment("web", 1)
 	w := newWorld(t, interceptor.Funcs{}, d, stuckPod("web-1", waiting("CreateContainerError", "env hunter2 is odd"), 0))
-	err := w.Ready(t.Context(), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: time.Minute, ImageAfter: time.Millisecond, Redact: redact})
+	err := w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: time.Minute, ImageAfter: time.Millisecond, Redact: redact})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "env <redacted> is odd") {
 		t.Errorf("Ready() = %v", err)
 	}
@@ -178,7 +178,7 @@ func TestReadyForgetsAFaultThatHeals(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := w.Ready(t.Context(), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 5 * time.Second, ImageAfter: 3 * time.Second}); err != nil {
+	if err := w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 5 * time.Second, ImageAfter: 3 * time.Second}); err != nil {
 		t.Error(err)
 	}
 }
@@ -201,7 +201,7 @@ func TestReadyLooksAtTheNewestRevisionsPods(t *testing.T) {
 	fresh.Spec.Containers = []corev1.Container{{Name: "web"}}
 	fresh.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: running()}}
 	w := newWorld(t, interceptor.Funcs{}, d, set("old", "1"), set("new", "2"), old, fresh)
-	err := w.Ready(t.Context(), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 300 * time.Millisecond, ImageAfter: time.Millisecond})
+	err := w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 300 * time.Millisecond, ImageAfter: time.Millisecond})
 	if err == nil || strings.Contains(err.Error(), "old-1") || !strings.Contains(err.Error(), "pod new-1: container web: runs and is not ready") {
 		t.Errorf("Ready() = %v, want the new pod named and the old one not", err)
 	}
@@ -231,5 +231,63 @@ func TestHasStatus(t *testing.T) {
 	}
 	if want := []string{"apps/Deployment", "example.com/Role", "/Service", "apiextensions.k8s.io/CustomResourceDefinition"}; !slices.Equal(read, want) {
 		t.Errorf("kinds with a status: %v, want %v", read, want)
+	}
+}
+
+func TestReadyOfWhatHasNoProbe(t *testing.T) {
+	t.Parallel()
+	d := rolledOut(deployment("web", 1))
+	p := podOf("web-1", "web", corev1.PodRunning)
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: running(), Ready: true}}
+	w := newWorld(t, interceptor.Funcs{}, d, p)
+	w.steadyFor = 300 * time.Millisecond
+	go func() { // it ends and is started again while it is watched
+		time.Sleep(200 * time.Millisecond)
+		var now corev1.Pod
+		if err := w.api.Get(context.Background(), client.ObjectKeyFromObject(p), &now); err != nil {
+			t.Error(err)
+			return
+		}
+		now.Status.ContainerStatuses[0].RestartCount = 1
+		if err := w.api.Status().Update(context.Background(), &now); err != nil {
+			t.Error(err)
+		}
+	}()
+	begun := time.Now()
+	err := w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 5 * time.Second})
+	if spent := time.Since(begun); err != nil || spent < 490*time.Millisecond {
+		t.Errorf("Ready() = %v after %s, want it to watch for 300ms after the restart", err, spent)
+	}
+}
+
+func TestDiagnose(t *testing.T) {
+	t.Parallel()
+	crashed := stuckPod("web-1", waiting("CrashLoopBackOff", "back-off 40s"), 5)
+	crashed.Labels[LabelApplication] = "guestbook"
+	crashed.Status.ContainerStatuses[0].LastTerminationState = exited(2, "Error")
+	fine := podOf("web-2", "web", corev1.PodRunning)
+	fine.Labels[LabelApplication] = "guestbook"
+	other := stuckPod("other-1", waiting("CrashLoopBackOff", ""), 5)
+	w := newWorld(t, interceptor.Funcs{}, crashed, fine, other)
+	w.event(t.Context(), t, crashed, "BackOff", "Back-off restarting failed container")
+	w.prints("web-1", "connecting with hunter2\npanic: no database\n")
+	got, cut, err := w.Diagnose(t.Context(), guestbook, redact)
+	want := `pod web-1: container web crashed 5 times: CrashLoopBackOff (ended with exit code 2)
+  last event: BackOff: Back-off restarting failed container
+  the end of the log of container web:
+    connecting with <redacted>
+    panic: no database
+`
+	if got != want || cut || err != nil {
+		t.Errorf("Diagnose() = %v, cut %v:\n%s\nwant:\n%s", err, cut, got, want)
+	}
+	if _, _, err := w.Diagnose(t.Context(), guestbook, nil); err == nil {
+		t.Error("it read pods without a redactor")
+	}
+	w = newWorld(t, interceptor.Funcs{}, deployment("web", 1), func() *corev1.Pod { p := crashed.DeepCopy(); p.ResourceVersion = ""; return p }())
+	w.prints("web-1", strings.Repeat("x", 198)+"hunter2\n")
+	err = w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Redact: redact})
+	if err == nil || !strings.Contains(err.Error(), "it wrote: "+strings.Repeat("x", 198)+"<…") || strings.Contains(err.Error(), "hunt") {
+		t.Errorf("Ready() = %v, want the last line, redacted before it is cut", err)
 	}
 }

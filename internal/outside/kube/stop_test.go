@@ -197,13 +197,13 @@ func TestStopIsNotDoneWhileAControllerCouldMakeAPod(t *testing.T) {
 			s.Labels = map[string]string{"app": "web"}
 			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "uid-web", Controller: new(true)}}
 			w := newWorld(t, interceptor.Funcs{}, d, s)
-			if err := w.Stop(t.Context(), []Workload{ofDeployment(d)}, 100*time.Millisecond); err != nil {
+			if err := w.Stop(soon(t), []Workload{ofDeployment(d)}, 100*time.Millisecond); err != nil {
 				t.Fatalf("Stop() = %v while nothing is left", err)
 			}
 			change(d, s)
 			w = newWorld(t, interceptor.Funcs{}, d, s)
 			d.ResourceVersion, s.ResourceVersion = "", ""
-			err := w.Stop(t.Context(), []Workload{ofDeployment(d)}, 100*time.Millisecond)
+			err := w.Stop(soon(t), []Workload{ofDeployment(d)}, 100*time.Millisecond)
 			if err == nil || !strings.Contains(err.Error(), "the controller of Deployment web has not acted yet") {
 				t.Errorf("Stop() = %v, want that the controller has not acted", err)
 			}
@@ -220,7 +220,7 @@ func TestStopOfACronJobWaitsForItsJobs(t *testing.T) {
 	p := podOf("nightly-1-x", "nightly", corev1.PodRunning)
 	p.Labels[labelJobName] = "nightly-1"
 	w := newWorld(t, interceptor.Funcs{}, cron, job, p)
-	err := w.Stop(t.Context(), []Workload{ofCronJob(cron)}, 100*time.Millisecond)
+	err := w.Stop(soon(t), []Workload{ofCronJob(cron)}, 100*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "pod nightly-1-x is running") {
 		t.Errorf("Stop() = %v, want the running pod named", err)
 	}
@@ -247,12 +247,12 @@ func TestStopRepeatsAPatchThatLostARace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Stop(t.Context(), ws, time.Second); err != nil || tries != 2 {
+	if err := w.Stop(soon(t), ws, time.Second); err != nil || tries != 2 {
 		t.Errorf("Stop() = %v after %d patches, want success after 2", err, tries)
 	}
 	gone := ws[0]
 	gone.Name = "gone"
-	if err := w.Stop(t.Context(), []Workload{gone}, time.Second); !slipway.Is(err, slipway.NotFound) {
+	if err := w.Stop(soon(t), []Workload{gone}, time.Second); !slipway.Is(err, slipway.NotFound) {
 		t.Errorf("stopping what is not there: %v, want not found", err)
 	}
 }
