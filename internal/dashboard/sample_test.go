@@ -194,9 +194,9 @@ func sampleTokens() tokensModel {
 	return tokensModel{
 		All: true, Environments: sampleEnvironments, Form: tokenForm{Role: string(slipway.ReadWrite), Days: 90},
 		List: view.List[slipway.Token]{Items: []slipway.Token{
-			{ID: 1, UserName: "ada", Name: "ci-shop", Hint: "slw_Ab3x", Role: slipway.ReadWrite, Project: "shop", Environment: "dev", CreatedAt: before(10 * 24 * time.Hour), ExpiresAt: before(-80 * 24 * time.Hour), LastUsedAt: before(4 * time.Minute)},
-			{ID: 2, UserName: "grace", Name: "laptop", Hint: "slw_9fQk", Role: slipway.ReadOnly, CreatedAt: before(100 * 24 * time.Hour), ExpiresAt: before(10 * 24 * time.Hour)},
-			{ID: 3, UserName: "grace", Name: "old", Hint: "slw_77ab", Role: slipway.ReadOnly, CreatedAt: before(200 * 24 * time.Hour), RevokedAt: before(100 * 24 * time.Hour)},
+			{ID: 1, UserName: "ada", Name: "ci-shop", Hint: "slw_Ab3x…", Role: slipway.ReadWrite, Project: "shop", Environment: "dev", CreatedAt: before(10 * 24 * time.Hour), ExpiresAt: before(-80 * 24 * time.Hour), LastUsedAt: before(4 * time.Minute)},
+			{ID: 2, UserName: "grace", Name: "laptop", Hint: "slw_9fQk…", Role: slipway.ReadOnly, CreatedAt: before(100 * 24 * time.Hour), ExpiresAt: before(10 * 24 * time.Hour)},
+			{ID: 3, UserName: "grace", Name: "old", Hint: "slw_77ab…", Role: slipway.ReadOnly, CreatedAt: before(200 * 24 * time.Hour), RevokedAt: before(100 * 24 * time.Hour)},
 		}},
 	}
 }

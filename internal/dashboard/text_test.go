@@ -118,7 +118,7 @@ func TestWords(t *testing.T) {
 	now := sampleNow
 	for d, want := range map[time.Duration]string{
 		0: "just now", 4 * time.Second: "just now", 59 * time.Second: "59 s ago", 90 * time.Second: "1 min ago", 47 * time.Hour: "47 h ago",
-		49 * time.Hour: "2 days ago", -30 * time.Second: "just now", -2 * time.Hour: "in 2 h",
+		49 * time.Hour: "2 days ago", -30 * time.Second: "just now", -2 * time.Hour: "in 2 h", -(90*24*time.Hour - time.Second): "in 90 days",
 	} {
 		if got := ago(now.Add(-d), now); got != want {
 			t.Errorf("ago(%s) = %q, want %q", d, got, want)

@@ -15,6 +15,9 @@ func ago(t, now time.Time) string {
 	d := now.Sub(t)
 	switch {
 	case d < -time.Minute:
+		if d < -48*time.Hour {
+			d -= 12 * time.Hour // what is 90 days away should not read as 89 a second later
+		}
 		return "in " + unit(-d)
 	case d < 5*time.Second:
 		return "just now"

@@ -29,13 +29,13 @@ func plannedSteps(ctx context.Context, tx *store.Tx, p TaskPage) ([]PlannedStep,
 			return nil, err
 		}
 	}
-	return planned(p.Task.Kind, d.Spec, p.Steps), nil
+	return Planned(p.Task.Kind, d.Spec, p.Steps), nil
 }
 
-// planned says which steps of a task are still to come. It only foretells: the reconciler
+// Planned says which steps of a task are still to come. It only foretells: the reconciler
 // alone decides, and what it does differently shows as soon as it has done it. Keys and
 // names are the reconciler's.
-func planned(kind slipway.TaskKind, d slipway.DriverSpec, done []Step) []PlannedStep {
+func Planned(kind slipway.TaskKind, d slipway.DriverSpec, done []Step) []PlannedStep {
 	all := wholePlan(kind, d)
 	// Steps run in the order of the plan, so what stands before the last one that has begun
 	// will not come any more.

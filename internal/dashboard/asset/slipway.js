@@ -10,7 +10,7 @@
     if (s < 172800) return Math.floor(s / 3600) + " h";
     return Math.floor(s / 86400) + " days";
   };
-  const ago = (s) => (s < -60 ? "in " + unit(-s) : s < 5 ? "just now" : unit(s) + " ago");
+  const ago = (s) => (s < -60 ? "in " + unit(s < -172800 ? 43200 - s : -s) : s < 5 ? "just now" : unit(s) + " ago");
   const took = (s) => {
     if (s < 60) return Math.max(0, s).toFixed(1) + " s";
     if (s < 3600) return Math.floor(s / 60) + " min " + (Math.floor(s) % 60) + " s";
