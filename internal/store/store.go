@@ -113,8 +113,8 @@ func (s *Store) runIn(ctx context.Context, db *sql.DB, opts *sql.TxOptions, f fu
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	defer raw.Rollback() // no effect once committed
+	defer release(conn)
+	defer func() { _ = raw.Rollback() }() // fails when committed, and has no effect then
 
 	tx := &Tx{Now: s.Now(), store: s, raw: raw}
 	if err := f(tx); err != nil {
@@ -133,7 +133,7 @@ func (s *Store) runIn(ctx context.Context, db *sql.DB, opts *sql.TxOptions, f fu
 		return fmt.Errorf("commit: %w", s.dialect.fault(err))
 	}
 	// The connection goes back first: what follows may begin a transaction of its own.
-	conn.Close()
+	release(conn)
 	for _, a := range tx.after {
 		a()
 	}
@@ -152,12 +152,15 @@ func (s *Store) begin(ctx context.Context, db *sql.DB, opts *sql.TxOptions) (*sq
 		if err == nil {
 			return conn, raw, nil
 		}
-		conn.Close()
+		release(conn)
 		if tries == beginTries || ctx.Err() != nil || s.dialect.Sort(err) != FaultGone {
 			return nil, nil, fmt.Errorf("begin: %w", s.dialect.fault(err))
 		}
 	}
 }
+
+// release gives a connection back to its pool. Its only error says that it was given back.
+func release(conn *sql.Conn) { _ = conn.Close() }
 
 // conn takes a connection from the pool, and bounds the wait for it without bounding what
 // is then done with it.

@@ -59,12 +59,11 @@ func (tx *Tx) sql(query string) string {
 	if !tx.store.dialect.Numbered {
 		return query
 	}
-	if q, ok := tx.store.queries.Load(query); ok {
-		return q.(string)
+	q, ok := tx.store.queries.Load(query)
+	if !ok {
+		q, _ = tx.store.queries.LoadOrStore(query, tx.store.dialect.rebind(query))
 	}
-	q := tx.store.dialect.rebind(query)
-	tx.store.queries.Store(query, q)
-	return q
+	return q.(string) //nolint:errcheck,forcetypeassert // nothing else is stored
 }
 
 // exec runs a statement and returns how many rows it touched.
@@ -128,7 +127,7 @@ func all[T any](ctx context.Context, tx *Tx, read func(scan) (T, error), query s
 	if err != nil {
 		return nil, tx.store.dialect.fault(err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what went wrong is in rows.Err
 	var out []T
 	for rows.Next() {
 		v, err := read(rows.Scan)

@@ -74,7 +74,10 @@ func (q *Queue) Enqueue(ctx context.Context, tx *store.Tx, w WakeUp) error {
 	if w.Noun == "" || w.ID <= 0 {
 		return fmt.Errorf("wake up %q %d: a wake-up needs a noun and its ID", w.Noun, w.ID)
 	}
-	b := tx.Attached(batchKey{q}, func() any { return &batch{} }).(*batch)
+	b, ok := tx.Attached(batchKey{q}, func() any { return &batch{} }).(*batch)
+	if !ok {
+		return fmt.Errorf("wake up %s %d: something else is attached to the transaction", w.Noun, w.ID)
+	}
 	if b.wanted == nil {
 		// The rows are taken at the end and in one order: two transactions that wake the
 		// same nouns in different orders would wait for each other.

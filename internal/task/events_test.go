@@ -55,7 +55,8 @@ func TestWindowShowsEachEventOnceInWhateverOrderTheyAppear(t *testing.T) {
 
 func TestEventsReachThoseWhoWaitInEveryProcess(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		// One where they are added and, if the database is shared, one elsewhere.
 		stores := []*store.Store{w.store}
 		if w.store.Shared() {
@@ -118,7 +119,8 @@ func TestASlowSubscriberIsToldToReadAgain(t *testing.T) {
 
 func TestPastEventsCanBeAskedForAgain(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		e := w.events(w.store)
 		for range 3 {
 			w.event("x")

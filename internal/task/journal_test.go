@@ -33,7 +33,8 @@ func (w *world) newTask() (id int64) {
 
 func TestARunWritesItsSteps(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		j, id := w.journal(w.store, "a"), w.newTask()
 		sub := j.events.Subscribe()
 		defer sub.Close()
@@ -68,7 +69,8 @@ func TestARunWritesItsSteps(t *testing.T) {
 
 func TestCancellationReachesTheRun(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		// Asked for in this process, and in another one where the database is shared.
 		here := w.journal(w.store, "here")
 		journals := map[string]*Journal{"here": here}
@@ -117,7 +119,8 @@ func TestCancellationReachesTheRun(t *testing.T) {
 
 func TestACancellationOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		j, id := NewJournal(w.store, NewEvents(w.store, w.log), "a", w.log), w.newTask()
 		first, err := j.Claim(t.Context(), id)
 		if err != nil {
@@ -138,7 +141,8 @@ func TestACancellationOutlivesTheProcess(t *testing.T) {
 
 func TestALostTaskEndsItsRun(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		j, id := NewJournal(w.store, NewEvents(w.store, w.log), "a", w.log), w.newTask()
 		r, err := j.Claim(t.Context(), id)
 		if err != nil {

@@ -19,7 +19,8 @@ const soon = 20 * time.Second
 
 func TestWakeUpReachesItsHandler(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q, seen := w.queue(Options{}), make(chan int64, 10)
 		q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) { seen <- id; return 0, nil })
 		w.start(q)
@@ -35,7 +36,8 @@ func TestWakeUpReachesItsHandler(t *testing.T) {
 
 func TestWakeUpsOfARolledBackTransactionAreNone(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q, seen := w.queue(Options{}), make(chan int64, 10)
 		q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) { seen <- id; return 0, nil })
 		w.start(q)
@@ -55,7 +57,8 @@ func TestWakeUpsOfARolledBackTransactionAreNone(t *testing.T) {
 
 func TestWakeUpsAreOneUntilOneRuns(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q := w.queue(Options{})
 		began, goOn := make(chan int64, 10), make(chan bool)
 		var at, most atomic.Int64
@@ -90,7 +93,8 @@ func TestWakeUpsAreOneUntilOneRuns(t *testing.T) {
 
 func TestManyWakersMissNothing(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q := w.queue(Options{})
 		// What counts: the handler reads the last value that was written before its run. In
 		// the end it must have read the last of all.
@@ -132,7 +136,8 @@ func TestManyWakersMissNothing(t *testing.T) {
 
 func TestDelayedWakeUps(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q, seen := w.queue(Options{}), make(chan time.Time, 10)
 		q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) { seen <- time.Now(); return 0, nil })
 		w.start(q)
@@ -157,7 +162,8 @@ func TestDelayedWakeUps(t *testing.T) {
 
 func TestAHandlerMayAskToLookAgain(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q, seen := w.queue(Options{}), make(chan time.Time, 10)
 		q.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) {
 			seen <- time.Now()
@@ -179,7 +185,8 @@ func TestAHandlerMayAskToLookAgain(t *testing.T) {
 
 func TestPeriodicWakeUps(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q, seen := w.queue(Options{}), make(chan int64, 10)
 		q.Handle("clock", func(ctx context.Context, id int64) (time.Duration, error) { seen <- id; return 0, errOdd(id) })
 		q.Periodic("clock", 2, 300*time.Millisecond)
@@ -199,7 +206,8 @@ func errOdd(id int64) error {
 
 func TestFailuresAreRepeatedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		var log lockedBuffer
 		w.log = slog.New(slog.NewTextHandler(&log, nil))
 		q, seen := w.queue(Options{}), make(chan time.Time, 10)
@@ -235,7 +243,8 @@ func TestFailuresAreRepeatedAndLoggedOnce(t *testing.T) {
 
 func TestAWakeUpEndsABackoff(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q, seen := w.queue(Options{}), make(chan int64, 10)
 		var fail atomic.Bool
 		fail.Store(true)
@@ -261,7 +270,8 @@ func TestAWakeUpEndsABackoff(t *testing.T) {
 
 func TestUnknownNounsWaitForAReleaseThatKnowsThem(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		old := w.queue(Options{BeatEvery: 200 * time.Millisecond})
 		old.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) { return 0, nil })
 		w.start(old)
@@ -284,7 +294,8 @@ func TestUnknownNounsWaitForAReleaseThatKnowsThem(t *testing.T) {
 
 func TestNestedWorkIsNotStarvedByThoseWhoWaitForIt(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		q := w.queue(Options{Workers: 2})
 		var done [5]chan bool
 		for i := range done {
@@ -317,7 +328,8 @@ func TestNestedWorkIsNotStarvedByThoseWhoWaitForIt(t *testing.T) {
 
 func TestStopCutsShortAndTheNextStartGoesOn(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		first, began := w.queue(Options{}), make(chan int64, 1)
 		first.Handle("task", func(ctx context.Context, id int64) (time.Duration, error) {
 			began <- id
@@ -342,7 +354,8 @@ func TestStopCutsShortAndTheNextStartGoesOn(t *testing.T) {
 
 func TestALostJobIsCarriedAnew(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		enqueuer := w.queue(Options{})
 		w.wake(enqueuer, WakeUp{Noun: "task", ID: 1})
 		w.write(func(ctx context.Context, tx *store.Tx) error { // as a leader of an older release may do
@@ -403,7 +416,8 @@ func TestRiverIsQuiet(t *testing.T) {
 
 func TestAStaleWriteIsReadAgainSoonAndQuietly(t *testing.T) {
 	t.Parallel()
-	eachDatabase(t, func(t *testing.T, w *world) {
+	eachDatabase(t, func(w *world) {
+		t := w.TB
 		var log lockedBuffer
 		w.log = slog.New(slog.NewTextHandler(&log, nil))
 		q, seen := w.queue(Options{}), make(chan int64, 10)

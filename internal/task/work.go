@@ -144,5 +144,5 @@ func backoff(failures int) time.Duration {
 	if failures <= 6 {
 		d = time.Second << max(failures-1, 0)
 	}
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // it spreads load, and nobody gains by guessing it
 }

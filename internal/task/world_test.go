@@ -33,20 +33,21 @@ type world struct {
 var replicas atomic.Int64
 
 // eachDatabase runs a test on a real SQLite file and on a real PostgreSQL.
-func eachDatabase(t *testing.T, f func(t *testing.T, w *world)) {
+func eachDatabase(t *testing.T, f func(w *world)) {
+	t.Helper()
 	for _, name := range []string{"sqlite", "postgres"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f(t, newWorld(t, name))
+			f(newWorld(t, name))
 		})
 	}
 }
 
-func newWorld(t testing.TB, name string) *world {
-	t.Helper()
-	where := filepath.Join(t.TempDir(), "slipway.db")
+func newWorld(tb testing.TB, name string) *world {
+	tb.Helper()
+	where := filepath.Join(tb.TempDir(), "slipway.db")
 	if name == "postgres" {
-		where = postgrestest.Prepared(t, func(dsn string) error {
+		where = postgrestest.Prepared(tb, func(dsn string) error {
 			db, err := postgres.Open(context.Background(), dsn, postgres.Options{})
 			if err != nil {
 				return err
@@ -56,14 +57,14 @@ func newWorld(t testing.TB, name string) *world {
 	}
 	db, err := openDatabase(context.Background(), name, where)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := db.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return &world{TB: t, name: name, where: where, store: db.store, db: db, log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	return &world{TB: tb, name: name, where: where, store: db.store, db: db, log: slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))}
 }
 
 // queue returns a queue that is not started.
@@ -131,33 +132,33 @@ func (w *world) entries() (out []store.WakeUp) {
 }
 
 // within waits for something that must come.
-func within[T any](w testing.TB, d time.Duration, c <-chan T, what string) T {
-	w.Helper()
+func within[T any](tb testing.TB, d time.Duration, c <-chan T, what string) T {
+	tb.Helper()
 	select {
 	case v := <-c:
 		return v
 	case <-time.After(d):
-		w.Fatalf("%s did not come within %s", what, d)
+		tb.Fatalf("%s did not come within %s", what, d)
 		panic("unreachable")
 	}
 }
 
 // never fails when something comes that must not.
-func never[T any](w testing.TB, d time.Duration, c <-chan T, what string) {
-	w.Helper()
+func never[T any](tb testing.TB, d time.Duration, c <-chan T, what string) {
+	tb.Helper()
 	select {
 	case v := <-c:
-		w.Errorf("%s came: %v", what, v)
+		tb.Errorf("%s came: %v", what, v)
 	case <-time.After(d):
 	}
 }
 
 // eventually waits for a condition that must come true.
-func eventually(w testing.TB, d time.Duration, what string, f func() bool) {
-	w.Helper()
+func eventually(tb testing.TB, d time.Duration, what string, f func() bool) {
+	tb.Helper()
 	for deadline := time.Now().Add(d); !f(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatalf("after %s still not: %s", d, what)
+			tb.Fatalf("after %s still not: %s", d, what)
 		}
 	}
 }

@@ -71,7 +71,9 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	}
 	db := &DB{pool: pool, sql: stdlib.OpenDBFromPool(pool)}
 	if err := bringUp(ctx, db.sql); err != nil {
-		return nil, errors.Join(unreachable(err), db.sql.Close(), closePool(pool))
+		err = errors.Join(unreachable(err), db.sql.Close())
+		pool.Close()
+		return nil, err
 	}
 	db.Store = store.New(store.Config{Write: db.sql, Read: db.sql, Clock: o.Clock, Dialect: store.Dialect{
 		Name:       "postgres",
@@ -83,11 +85,6 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 		ServerTime: "SELECT clock_timestamp()",
 	}})
 	return db, nil
-}
-
-func closePool(p *pgxpool.Pool) error {
-	p.Close()
-	return nil
 }
 
 // unreachable says it in words when the database was not even reached.

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { postgrestest.Main(m) }
 // World of these tests: a real PostgreSQL.
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store {
+		t.Helper()
 		return open(t, postgrestest.Prepared(t, migrate)).Store
 	})
 }

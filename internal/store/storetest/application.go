@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -11,7 +10,8 @@ import (
 	"slipway.dev/slipway/internal/store"
 )
 
-func drivers(t *testing.T, w *world) {
+func drivers(w *world) {
+	t := w.T
 	load := func(version, digest string) (slipway.Driver, error) {
 		var d slipway.Driver
 		err := w.try(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -80,7 +80,8 @@ func drivers(t *testing.T, w *world) {
 	}
 }
 
-func applications(t *testing.T, w *world) {
+func applications(w *world) {
+	t := w.T
 	e := w.environment("shop", "production")
 	a := w.application(e, "guestbook")
 	w.application(e, "wiki")
@@ -190,7 +191,8 @@ func applications(t *testing.T, w *world) {
 	}
 }
 
-func revisions(t *testing.T, w *world) {
+func revisions(w *world) {
+	t := w.T
 	a := w.application(w.environment("shop", "production"), "guestbook")
 	replicas := 2
 	r := slipway.Revision{ApplicationID: a.ID, Number: 1, Source: "name = \"guestbook\"\n", DriverDigest: "sha256:aa", CreatedBy: "ann",
@@ -214,7 +216,8 @@ func revisions(t *testing.T, w *world) {
 	}
 }
 
-func components(t *testing.T, w *world) {
+func components(w *world) {
+	t := w.T
 	task := w.running()
 	set := func(f func(ctx context.Context, tx *store.Tx) error) []slipway.ComponentState {
 		w.write(f)

@@ -3,14 +3,14 @@ package storetest
 import (
 	"context"
 	"errors"
-	"testing"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
 
-func installation(t *testing.T, w *world) {
+func installation(w *world) {
+	t := w.T
 	err := w.store.Read(t.Context(), func(tx *store.Tx) error { _, err := tx.Installation(t.Context()); return err })
 	w.wantKind("before the first start", err, slipway.NotFound)
 
@@ -32,7 +32,8 @@ func installation(t *testing.T, w *world) {
 	}
 }
 
-func replicas(t *testing.T, w *world) {
+func replicas(w *world) {
+	t := w.T
 	a, b := slipway.Replica{ID: "a", Host: "one/boot", Role: "all", Version: "0.1.0"}, slipway.Replica{ID: "b", Role: "worker"}
 	w.write(func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.AddReplica(ctx, a), tx.AddReplica(ctx, b), tx.BeatReplica(ctx, a))
@@ -67,7 +68,8 @@ func replicas(t *testing.T, w *world) {
 	}
 }
 
-func leases(t *testing.T, w *world) {
+func leases(w *world) {
+	t := w.T
 	acquire := func(holder string, ttl time.Duration) bool {
 		return put(w, func(ctx context.Context, tx *store.Tx) (bool, error) {
 			return tx.AcquireLease(ctx, "watchdog", holder, ttl)

@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +13,8 @@ import (
 
 // pages reads every kind of list in pages of two, and wants each row once and in order,
 // also when rows come and go between the pages.
-func pages(t *testing.T, w *world) {
+func pages(w *world) {
+	t := w.T
 	e := w.environment("shop", "production")
 	w.environment("blog", "a")
 	w.environment("blog", "b")
@@ -40,7 +41,7 @@ func pages(t *testing.T, w *world) {
 	}
 	ids := func(from, to int) (out []string) { // newest first
 		for i := from; i >= to; i-- {
-			out = append(out, fmt.Sprint(i))
+			out = append(out, strconv.Itoa(i))
 		}
 		return out
 	}
@@ -66,7 +67,7 @@ func pages(t *testing.T, w *world) {
 		func(ctx context.Context, tx *store.Tx, p store.Page) (store.List[slipway.Driver], error) {
 			return tx.Drivers(ctx, p)
 		})
-	check(w, "tasks", ids(5, 1), func(t slipway.Task) string { return fmt.Sprint(t.ID) },
+	check(w, "tasks", ids(5, 1), func(t slipway.Task) string { return strconv.FormatInt(t.ID, 10) },
 		func(ctx context.Context, tx *store.Tx, p store.Page) (store.List[slipway.Task], error) {
 			return tx.Tasks(ctx, store.TaskFilter{}, p)
 		})
@@ -74,11 +75,11 @@ func pages(t *testing.T, w *world) {
 		func(ctx context.Context, tx *store.Tx, p store.Page) (store.List[slipway.Audit], error) {
 			return tx.Audits(ctx, store.AuditFilter{}, p)
 		})
-	check(w, "revisions", ids(5, 1), func(r slipway.Revision) string { return fmt.Sprint(r.Number) },
+	check(w, "revisions", ids(5, 1), func(r slipway.Revision) string { return strconv.FormatInt(r.Number, 10) },
 		func(ctx context.Context, tx *store.Tx, p store.Page) (store.List[slipway.Revision], error) {
 			return tx.Revisions(ctx, app.ID, p)
 		})
-	check(w, "changes", []string{"1"}, func(c slipway.Change) string { return fmt.Sprint(c.Number) },
+	check(w, "changes", []string{"1"}, func(c slipway.Change) string { return strconv.FormatInt(c.Number, 10) },
 		func(ctx context.Context, tx *store.Tx, p store.Page) (store.List[slipway.Change], error) {
 			return tx.Changes(ctx, app.ID, p)
 		})

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -10,7 +9,8 @@ import (
 	"slipway.dev/slipway/internal/store"
 )
 
-func projects(t *testing.T, w *world) {
+func projects(w *world) {
+	t := w.T
 	production := w.environment("shop", "production")
 	w.environment("shop", "staging")
 	w.environment("blog", "production")
@@ -89,7 +89,8 @@ func projects(t *testing.T, w *world) {
 	w.wantKind("deleting it again", w.try(remove), slipway.NotFound)
 }
 
-func secrets(t *testing.T, w *world) {
+func secrets(w *world) {
+	t := w.T
 	e := w.environment("shop", "production")
 	set := func(name, sealed string) slipway.Secret {
 		t.Helper()

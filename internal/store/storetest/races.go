@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // races lets many do at once what only one may.
-func races(t *testing.T, w *world) {
+func races(w *world) {
+	t := w.T
 	const many = 16
 	a := w.application(w.environment("shop", "production"), "guestbook")
 	at := func(f func(ctx context.Context, tx *store.Tx, i int) error) []error {
@@ -67,7 +69,7 @@ func races(t *testing.T, w *world) {
 	t.Run("each claim gets its own epoch, and the last one holds", func(t *testing.T) {
 		task, epochs := w.task(a), make([]int64, many)
 		errs := at(func(ctx context.Context, tx *store.Tx, i int) (err error) {
-			epochs[i], err = tx.ClaimTask(ctx, task.ID, fmt.Sprint(i))
+			epochs[i], err = tx.ClaimTask(ctx, task.ID, strconv.Itoa(i))
 			return err
 		})
 		if err := errors.Join(errs...); err != nil {
@@ -128,7 +130,7 @@ func races(t *testing.T, w *world) {
 	t.Run("one holds the lease", func(t *testing.T) {
 		got := make([]bool, many)
 		errs := at(func(ctx context.Context, tx *store.Tx, i int) (err error) {
-			got[i], err = tx.AcquireLease(ctx, "race", fmt.Sprint(i), 1<<40)
+			got[i], err = tx.AcquireLease(ctx, "race", strconv.Itoa(i), 1<<40)
 			return err
 		})
 		n := 0

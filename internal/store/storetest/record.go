@@ -3,14 +3,14 @@ package storetest
 import (
 	"context"
 	"errors"
-	"testing"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
 
-func audits(t *testing.T, w *world) {
+func audits(w *world) {
+	t := w.T
 	add := func(user, action string, id int64) {
 		w.write(func(ctx context.Context, tx *store.Tx) error {
 			return tx.AddAudit(ctx, slipway.Audit{User: user, Action: action, Noun: "application", NounID: id, NounName: "shop/production/guestbook",
@@ -46,7 +46,8 @@ func audits(t *testing.T, w *world) {
 	}
 }
 
-func idempotency(t *testing.T, w *world) {
+func idempotency(w *world) {
+	t := w.T
 	ann, bob := w.user("ann", slipway.ReadWrite), w.user("bob", slipway.ReadWrite)
 	find := func(user int64) (i store.Idempotency, err error) {
 		err = w.store.Read(t.Context(), func(tx *store.Tx) error { i, err = tx.IdempotencyFind(t.Context(), user, "k"); return err })
@@ -72,7 +73,8 @@ func idempotency(t *testing.T, w *world) {
 	w.wantKind("a pruned key", err, slipway.NotFound)
 }
 
-func events(t *testing.T, w *world) {
+func events(w *world) {
+	t := w.T
 	add := func(kind string) error {
 		return w.try(func(ctx context.Context, tx *store.Tx) error {
 			err := tx.AddEvent(ctx, slipway.Event{Kind: kind, Noun: "task", NounID: 7, Project: "shop", Environment: "production"})
@@ -125,7 +127,8 @@ func events(t *testing.T, w *world) {
 	}
 }
 
-func wakeUps(t *testing.T, w *world) {
+func wakeUps(w *world) {
+	t := w.T
 	now := time.Now()
 	ask := func(when time.Time) store.WakeUp {
 		t.Helper()

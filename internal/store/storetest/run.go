@@ -10,9 +10,10 @@ import (
 
 // Run checks a database. open returns a new, empty store that goes with the test.
 func Run(t *testing.T, open func(t *testing.T) *store.Store) {
+	t.Helper()
 	for _, part := range []struct {
 		name string
-		run  func(t *testing.T, w *world)
+		run  func(w *world)
 	}{
 		{"transactions", transactions},
 		{"installation", installation},
@@ -41,7 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
-			part.run(t, &world{T: t, store: open(t)})
+			part.run(&world{T: t, store: open(t)})
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +12,8 @@ import (
 	"slipway.dev/slipway/internal/store"
 )
 
-func steps(t *testing.T, w *world) {
+func steps(w *world) {
+	t := w.T
 	task := w.running()
 	open := func(key string) slipway.Step {
 		t.Helper()
@@ -87,7 +87,8 @@ func steps(t *testing.T, w *world) {
 	}
 }
 
-func actionRuns(t *testing.T, w *world) {
+func actionRuns(w *world) {
+	t := w.T
 	task := w.running()
 	step := put(w, func(ctx context.Context, tx *store.Tx) (slipway.Step, error) {
 		return tx.OpenStep(ctx, task.ID, task.Epoch, "hook.upgrade.pre", slipway.StepUpgradePre)
@@ -134,7 +135,8 @@ func actionRuns(t *testing.T, w *world) {
 	}
 }
 
-func actionCalls(t *testing.T, w *world) {
+func actionCalls(w *world) {
+	t := w.T
 	task := w.running()
 	step := put(w, func(ctx context.Context, tx *store.Tx) (slipway.Step, error) {
 		return tx.OpenStep(ctx, task.ID, task.Epoch, "hook.upgrade.pre", slipway.StepUpgradePre)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,7 +12,8 @@ import (
 	"slipway.dev/slipway/internal/store"
 )
 
-func changes(t *testing.T, w *world) {
+func changes(w *world) {
+	t := w.T
 	a := w.application(w.environment("shop", "production"), "guestbook")
 	one, two := w.change(a, slipway.InstallChange), w.change(a, slipway.UpgradeChange)
 	if one.Number != 1 || two.Number != 2 {
@@ -65,7 +65,8 @@ func changes(t *testing.T, w *world) {
 	}), slipway.NotFound)
 }
 
-func tasks(t *testing.T, w *world) {
+func tasks(w *world) {
+	t := w.T
 	a := w.application(w.environment("shop", "production"), "guestbook")
 	args := json.RawMessage(`{"components":["worker"]}`)
 	task := put(w, func(ctx context.Context, tx *store.Tx) (slipway.Task, error) {
@@ -159,11 +160,12 @@ func tasks(t *testing.T, w *world) {
 			}
 		}
 	}
-	cancels(t, w, a)
-	families(t, w, a)
+	cancels(w, a)
+	families(w, a)
 }
 
-func cancels(t *testing.T, w *world, a slipway.Application) {
+func cancels(w *world, a slipway.Application) {
+	t := w.T
 	cancel := func(id int64, by string) (task slipway.Task, err error) {
 		err = w.try(func(ctx context.Context, tx *store.Tx) error { task, err = tx.RequestCancel(ctx, id, by); return err })
 		return task, err
@@ -196,7 +198,8 @@ func cancels(t *testing.T, w *world, a slipway.Application) {
 	}
 }
 
-func families(t *testing.T, w *world, a slipway.Application) {
+func families(w *world, a slipway.Application) {
+	t := w.T
 	root := w.task(a)
 	var step slipway.Step
 	w.write(func(ctx context.Context, tx *store.Tx) error {

@@ -11,7 +11,8 @@ import (
 	"slipway.dev/slipway/internal/store"
 )
 
-func transactions(t *testing.T, w *world) {
+func transactions(w *world) {
+	t := w.T
 	project := func(name string) func(ctx context.Context, tx *store.Tx) error {
 		return func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.CreateProject(ctx, slipway.Project{Name: name})
@@ -61,8 +62,8 @@ func transactions(t *testing.T, w *world) {
 
 	t.Run("a panic frees the connection", func(t *testing.T) {
 		func() {
-			defer func() { recover() }()
-			w.try(func(ctx context.Context, tx *store.Tx) error { panic("boom") }) //nolint:errcheck // it panics
+			defer func() { _ = recover() }()
+			_ = w.try(func(ctx context.Context, tx *store.Tx) error { panic("boom") }) // it does not return
 		}()
 		w.write(project("after-panic"))
 	})

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +10,8 @@ import (
 	"slipway.dev/slipway/internal/store"
 )
 
-func users(t *testing.T, w *world) {
+func users(w *world) {
+	t := w.T
 	ann := w.user("Ann", slipway.Administrator)
 	bot := put(w, func(ctx context.Context, tx *store.Tx) (slipway.User, error) {
 		return tx.CreateUser(ctx, slipway.User{Name: slipway.ActionsUser, Role: slipway.ReadWrite, Active: true, BuiltIn: true}, "")
@@ -72,7 +72,8 @@ func users(t *testing.T, w *world) {
 	}
 }
 
-func sessions(t *testing.T, w *world) {
+func sessions(w *world) {
+	t := w.T
 	ann := w.user("ann", slipway.ReadOnly)
 	save := func(hash string, user int64, data string, expiry time.Time) {
 		t.Helper()
@@ -130,7 +131,8 @@ func sessions(t *testing.T, w *world) {
 	}
 }
 
-func tokens(t *testing.T, w *world) {
+func tokens(w *world) {
+	t := w.T
 	ann := w.user("ann", slipway.Administrator)
 	task := w.running()
 	create := func(tk slipway.Token, hash string) slipway.Token {

@@ -42,37 +42,37 @@ func Main(m *testing.M) {
 }
 
 // DSN returns the address of a new, empty database, which goes when the test ends.
-func DSN(t testing.TB) string {
-	t.Helper()
-	return create(t, "")
+func DSN(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, "")
 }
 
 // Prepared returns the address of a new database that is a copy of one that prepare has
 // filled. All calls in a test binary use the first one's prepare: to migrate once is much
 // quicker than to migrate for every test.
-func Prepared(t testing.TB, prepare func(dsn string) error) string {
-	t.Helper()
+func Prepared(tb testing.TB, prepare func(dsn string) error) string {
+	tb.Helper()
 	template.Lock()
 	defer template.Unlock()
 	if template.name == "" {
 		admin, err := cluster.start()
 		if err != nil {
-			t.Fatalf("PostgreSQL for the tests: %v", err)
+			tb.Fatalf("PostgreSQL for the tests: %v", err)
 		}
 		name := fmt.Sprintf("slipway_%d_template", os.Getpid())
 		if err := do(admin, "CREATE DATABASE "+name); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		dsn, err := address(admin, name)
 		if err == nil {
 			err = prepare(dsn)
 		}
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		template.name = name
 	}
-	return create(t, template.name)
+	return create(tb, template.name)
 }
 
 var template struct {
@@ -80,11 +80,11 @@ var template struct {
 	name string
 }
 
-func create(t testing.TB, from string) string {
-	t.Helper()
+func create(tb testing.TB, from string) string {
+	tb.Helper()
 	admin, err := cluster.start()
 	if err != nil {
-		t.Fatalf("PostgreSQL for the tests: %v", err)
+		tb.Fatalf("PostgreSQL for the tests: %v", err)
 	}
 	name := fmt.Sprintf("slipway_%d_%d", os.Getpid(), databases.next())
 	statement := "CREATE DATABASE " + name
@@ -92,16 +92,16 @@ func create(t testing.TB, from string) string {
 		statement += " TEMPLATE " + from
 	}
 	if err := do(admin, statement); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := do(admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	dsn, err := address(admin, name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return dsn
 }
@@ -135,7 +135,7 @@ func do(dsn, statement string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }() // the answer has been read
 	if _, err := conn.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
@@ -197,7 +197,7 @@ func (s *server) launch() error {
 		}
 	}
 	data := filepath.Join(s.dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+	initdb := exec.CommandContext(context.Background(), filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 	initdb.SysProcAttr, initdb.Dir = attr, s.dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
@@ -209,7 +209,7 @@ func (s *server) launch() error {
 	defer log.Close()
 	run := *attr
 	run.Pdeathsig = syscall.SIGQUIT // a test that is killed takes its server along
-	s.cmd = exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=",
+	s.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=",
 		"-c", "max_connections=300", "-c", "shared_buffers=64MB",
 		// The data is thrown away: nothing needs to survive a power cut.
 		"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
