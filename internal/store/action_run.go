@@ -53,3 +53,8 @@ func (tx *Tx) OpenActionRuns(ctx context.Context) ([]slipway.ActionRun, error) {
 	}
 	return rs, nil
 }
+
+// ActionRunByKey finds the run that was intended under a key.
+func (tx *Tx) ActionRunByKey(ctx context.Context, key string) (slipway.ActionRun, error) {
+	return one(ctx, tx, "such run of an action", readActionRun, actionRunSelect+` WHERE r.key = ?`, key)
+}

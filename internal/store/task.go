@@ -44,6 +44,17 @@ func (tx *Tx) CreateTask(ctx context.Context, t slipway.Task) (slipway.Task, err
 		}
 		t.RootID = root
 	}
+	if t.RootID == 0 && t.ApplicationID != 0 {
+		// The root tasks of an application take their turns in the order of their IDs, so one
+		// with a lower ID must not appear after one with a higher: whoever makes one holds the
+		// application.
+		_, err := one(ctx, tx, fmt.Sprintf("application %d", t.ApplicationID), func(scan scan) (id int64, err error) {
+			return id, scan(&id)
+		}, `SELECT id FROM applications WHERE id = ?`+tx.forUpdate(), t.ApplicationID)
+		if err != nil {
+			return t, err
+		}
+	}
 	id, err := tx.insert(ctx, `INSERT INTO tasks (kind, title, application_id, change_id, root_id, parent_step_id, args, state,
 			epoch, holder, cancelled_by, requested_by, error, hint, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, '', '', ?, '', '', ?) RETURNING id`,

@@ -163,6 +163,15 @@ func applications(w *world) {
 
 	deleting := func(ctx context.Context, tx *store.Tx) error { return tx.MarkApplicationDeleting(ctx, a.ID) }
 	w.write(deleting)
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.KeepApplication(ctx, a.ID) })
+	if got := get(w, func(ctx context.Context, tx *store.Tx) (slipway.Application, error) { return tx.Application(ctx, a.ID) }); got.Deleting {
+		t.Error("an application that was kept is being deleted")
+	}
+	w.write(deleting)
+	counts := get(w, func(ctx context.Context, tx *store.Tx) (store.Counts, error) { return tx.Counts(ctx) })
+	if want := map[slipway.ApplicationState]int64{slipway.AppAccepted: 2, slipway.AppFailed: 1}; !cmp.Equal(want, counts.Applications) {
+		t.Errorf("got %v, want %v", counts.Applications, want)
+	}
 	if err := w.try(deleting); !errors.Is(err, store.ErrStale) {
 		t.Errorf("deleting it twice: got %v, want ErrStale", err)
 	}

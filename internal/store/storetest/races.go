@@ -66,6 +66,34 @@ func races(w *world) {
 			}
 		}
 	})
+	t.Run("no task appears before one that is there already", func(t *testing.T) {
+		var mu sync.Mutex
+		seen := map[int64][]int64{} // by task: what was there when its own transaction had ended
+		errs := at(func(ctx context.Context, tx *store.Tx, i int) error {
+			task, err := tx.CreateTask(ctx, slipway.Task{Kind: slipway.StopTask, ApplicationID: a.ID})
+			tx.AfterCommit(func() {
+				l := get(w, func(ctx context.Context, tx *store.Tx) (store.List[slipway.Task], error) {
+					return tx.Tasks(ctx, store.TaskFilter{ApplicationID: a.ID}, store.Page{Limit: store.MaxLimit})
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				for _, other := range l.Items {
+					seen[task.ID] = append(seen[task.ID], other.ID)
+				}
+			})
+			return err
+		})
+		if err := errors.Join(errs...); err != nil || len(seen) != many {
+			t.Fatalf("%d tasks, %v", len(seen), err)
+		}
+		for id, there := range seen {
+			for earlier := range seen {
+				if earlier < id && !slices.Contains(there, earlier) {
+					t.Errorf("task %d appeared after task %d", earlier, id)
+				}
+			}
+		}
+	})
 	t.Run("each claim gets its own epoch, and the last one holds", func(t *testing.T) {
 		task, epochs := w.task(a), make([]int64, many)
 		errs := at(func(ctx context.Context, tx *store.Tx, i int) (err error) {

@@ -117,6 +117,12 @@ func actionRuns(w *world) {
 	if got != run {
 		t.Errorf("got %+v, want %+v", got, run)
 	}
+	byKey := get(w, func(ctx context.Context, tx *store.Tx) (slipway.ActionRun, error) {
+		return tx.ActionRunByKey(ctx, "k1")
+	})
+	if byKey != run {
+		t.Errorf("got %+v, want %+v", byKey, run)
+	}
 	w.wantKind("a run without a flow run", w.try(func(ctx context.Context, tx *store.Tx) error {
 		_, err := tx.ActionRunByFlowRun(ctx, "")
 		return err
@@ -164,10 +170,21 @@ func actionCalls(w *world) {
 	if err := w.try(link); !errors.Is(err, store.ErrStale) {
 		t.Errorf("linking a child twice: got %v, want ErrStale", err)
 	}
+	waiting := func() int {
+		return len(get(w, func(ctx context.Context, tx *store.Tx) ([]slipway.ActionCall, error) {
+			return tx.CallsOfChild(ctx, task.ID)
+		}))
+	}
+	if waiting() != 1 {
+		t.Errorf("%d calls wait for the child, want 1", waiting())
+	}
 	finish := func(ctx context.Context, tx *store.Tx) error {
 		return tx.FinishActionCall(ctx, call.ID, store.CallEnd{State: slipway.CallFailed, Code: slipway.CodeTaskFailed, Error: "no", Result: []byte(`[]`)})
 	}
 	w.write(finish)
+	if waiting() != 0 {
+		t.Error("a call that ended waits for the child")
+	}
 	if err := w.try(finish); !errors.Is(err, store.ErrStale) {
 		t.Errorf("finishing a call twice: got %v, want ErrStale", err)
 	}

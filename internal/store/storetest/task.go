@@ -231,6 +231,40 @@ func families(w *world, a slipway.Application) {
 		return err
 	}), slipway.NotFound)
 
+	second, third := w.task(a), w.task(a)
+	earlier := func(id int64) (first int64) {
+		w.read(func(ctx context.Context, tx *store.Tx) error {
+			task, ok, err := tx.EarlierRoot(ctx, a.ID, id)
+			if ok != (task.ID != 0) {
+				t.Errorf("EarlierRoot says %t of task %d", ok, task.ID)
+			}
+			first = task.ID
+			return err
+		})
+		return first
+	}
+	for _, open := range get(w, func(ctx context.Context, tx *store.Tx) (store.List[slipway.Task], error) {
+		return tx.Tasks(ctx, store.TaskFilter{ApplicationID: a.ID, Open: true, Root: true}, store.Page{})
+	}).Items {
+		if open.ID < root.ID { // left by the tests before
+			w.write(func(ctx context.Context, tx *store.Tx) error {
+				return tx.FinishTask(ctx, open.ID, open.Epoch, store.TaskEnd{State: slipway.Cancelled})
+			})
+		}
+	}
+	if got := earlier(third.ID); got != root.ID {
+		t.Errorf("before task %d comes %d, want the first one that is open, %d", third.ID, got, root.ID)
+	}
+	if got := earlier(root.ID); got != 0 {
+		t.Errorf("before the first task comes %d", got)
+	}
+	later := get(w, func(ctx context.Context, tx *store.Tx) ([]slipway.Task, error) {
+		return tx.LaterRoots(ctx, a.ID, root.ID)
+	})
+	if len(later) != 1 || later[0].ID != second.ID {
+		t.Errorf("after task %d come %+v, want %d", root.ID, later, second.ID)
+	}
+
 	ids := func(f store.TaskFilter) map[int64]bool {
 		out := map[int64]bool{}
 		for _, t := range get(w, func(ctx context.Context, tx *store.Tx) (store.List[slipway.Task], error) {

@@ -102,7 +102,17 @@ func sessions(w *world) {
 	if n := put(w, func(ctx context.Context, tx *store.Tx) (int, error) { return tx.DeleteExpiredSessions(ctx) }); n != 1 {
 		t.Errorf("deleted %d expired sessions, want 1", n)
 	}
+	extend := func(hash string) {
+		w.write(func(ctx context.Context, tx *store.Tx) error {
+			return tx.ExtendSession(ctx, []byte(hash), []byte("longer"), later)
+		})
+	}
+	extend("mine")
+	if got, err := find("mine"); got != "longer" || err != nil {
+		t.Errorf("got %q, %v, want the extended session", got, err)
+	}
 	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteSessionsOf(ctx, ann.ID) })
+	extend("mine") // it must not come back
 	_, err = find("mine")
 	w.wantKind("a session of one signed out everywhere", err, slipway.NotFound)
 	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteSession(ctx, []byte("anonymous")) })
