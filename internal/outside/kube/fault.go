@@ -43,6 +43,9 @@ func (f fault) text(pod string) string {
 		fmt.Fprintf(&b, ": container %s", f.container)
 	}
 	switch {
+	case f.reason == "ErrImagePull":
+		// The kubelet says one while it tries and the other between; people know the other.
+		b.WriteString(" cannot start: ImagePullBackOff (ErrImagePull)")
 	case f.cannotStart:
 		fmt.Fprintf(&b, " cannot start: %s", f.reason)
 	case f.crashes:
@@ -210,6 +213,10 @@ func (c *Client) evidence(ctx context.Context, u *unstructured.Unstructured, sai
 		}
 		if warning == "" {
 			warning = c.lastWarning(ctx, &pods[i])
+			if m := faults[0].message; m != "" && strings.Contains(warning, m) {
+				warning = "" // the same again, in more words
+				break
+			}
 		}
 		if len(lines) == 3 {
 			break // the others are most likely alike

@@ -114,6 +114,16 @@ func TestRunJobFails(t *testing.T) {
 			code: slipway.CodeJobFailed, message: "it was killed for using more memory than its limit of 64Mi allows (OOMKilled)", output: "growing\n",
 		},
 		{
+			name: "because there is no such program",
+			play: func(w *world, ctx context.Context, t *testing.T, job *batchv1.Job) {
+				state := exited(128, "StartError")
+				state.Terminated.Message = `exec: "guestbook": not found`
+				w.starts(ctx, t, job, "p", state)
+				w.ends(ctx, t, job, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded)
+			},
+			code: slipway.CodeJobFailed, message: `failed: its program could not be started: exec: "guestbook": not found (Job guestbook-action)`, output: `exec: "guestbook": not found`,
+		},
+		{
 			name: "by eviction",
 			play: func(w *world, ctx context.Context, t *testing.T, job *batchv1.Job) {
 				p := w.starts(ctx, t, job, "p", running())

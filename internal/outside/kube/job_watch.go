@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +53,11 @@ type jobWatch struct {
 	out   *output
 	stuck map[string]time.Time
 
-	last  *corev1.Pod // as it was last seen, for the time after its deletion
-	final string      // a fault that will not heal
-	gone  bool
+	last *corev1.Pod // as it was last seen, for the time after its deletion
+	gone bool
+
+	final        string // a fault that will not heal, in words
+	finalMessage string // the cluster's part of them
 }
 
 // check reads the Job and its pod. It is done when the Job has ended, is gone, or cannot
@@ -101,6 +104,7 @@ func (w *jobWatch) finalFault(p *corev1.Pod) string {
 			w.stuck[key] = w.r.c.now()
 		}
 		if w.r.c.now().Sub(w.stuck[key]) >= w.r.opts.ImageAfter {
+			w.finalMessage = f.message
 			return f.text(p.Name)
 		}
 	}
@@ -138,7 +142,7 @@ func (w *jobWatch) verdict(ctx context.Context) error {
 		event := r.c.lastWarning(ctx, w.last)
 		w.end(ctx)
 		text := w.final
-		if event != "" && !strings.Contains(text, event) {
+		if event != "" && !strings.Contains(text, event) && (w.finalMessage == "" || !strings.Contains(event, w.finalMessage)) {
 			text += "; last event: " + event
 		}
 		return failed(slipway.CodeJobFailed, "could not start (Job %s): %s", name, text)
@@ -159,10 +163,13 @@ func (w *jobWatch) keepOutput(ctx context.Context) {
 	r := w.r
 	text, whole := w.out.text()
 	if strings.TrimSpace(text) == "" {
-		if message := terminationMessage(w.last); message != "" {
+		switch message := terminationMessage(w.last); {
+		case message != "" && notStarted(w.last):
+			text = CleanOutput([]byte(message)) // of the container runtime, and there is no log
+		case message != "":
 			text = CleanOutput([]byte(message))
 			r.note("The log of the Job %s is gone; the output is the container's last message", w.job.Name)
-		} else {
+		default:
 			text = w.instead(ctx)
 		}
 		whole = true
@@ -264,6 +271,14 @@ func terminationMessage(p *corev1.Pod) string {
 	return ""
 }
 
+// notStarted reports whether the container ended before its program began: there is no
+// such program, or it may not be run.
+func notStarted(p *corev1.Pod) bool {
+	s := actionStatus(p)
+	return s != nil && s.State.Terminated != nil &&
+		slices.Contains([]string{"StartError", "ContainerCannotRun"}, s.State.Terminated.Reason)
+}
+
 // unusualEnd tells an end that is not the command's own: killed for memory, evicted,
 // its pod deleted. "" when the exit code says it all.
 func unusualEnd(p *corev1.Pod) string {
@@ -278,6 +293,9 @@ func unusualEnd(p *corev1.Pod) string {
 			}
 		}
 		return fmt.Sprintf("it was killed for using more memory than its limit%s allows (OOMKilled)", limit)
+	}
+	if notStarted(p) {
+		return "its program could not be started: " + terminationMessage(p)
 	}
 	if p.Status.Reason != "" {
 		return strings.TrimSuffix(fmt.Sprintf("%s: %s", p.Status.Reason, strings.TrimSpace(p.Status.Message)), ": ")

@@ -91,7 +91,7 @@ type readiness struct {
 	opts    ReadyOptions
 	begun   time.Time
 	pending []Object
-	stuck   map[string]time.Time // since when a container cannot start, by pod, container and reason
+	stuck   map[string]time.Time // since when a container cannot start, by pod and container
 	steady  map[Object]steadiness
 	told    string
 }
@@ -207,7 +207,9 @@ func (w *readiness) finalFault(u *unstructured.Unstructured, pods []corev1.Pod) 
 	}
 	for i := range pods {
 		for _, f := range faultsOf(&pods[i]) {
-			key := prefix + pods[i].Name + "/" + f.container + "/" + f.reason
+			// Without the reason: of one fault they take turns, as ErrImagePull and
+			// ImagePullBackOff, and each turn would begin the time anew.
+			key := prefix + pods[i].Name + "/" + f.container
 			switch {
 			case f.cannotStart:
 				note(key, f.text(pods[i].Name), w.opts.ImageAfter)

@@ -183,6 +183,31 @@ func TestReadyForgetsAFaultThatHeals(t *testing.T) {
 	}
 }
 
+func TestReadyCountsTheTurnsOfOneFaultTogether(t *testing.T) {
+	t.Parallel()
+	p := stuckPod("web-1", waiting("ErrImagePull", "no"), 0)
+	w := newWorld(t, interceptor.Funcs{}, deployment("web", 1), p)
+	ctx, cancel := context.WithCancel(t.Context())
+	var turns sync.WaitGroup
+	defer turns.Wait()
+	defer cancel()
+	turns.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			reason := []string{"ImagePullBackOff", "ErrImagePull"}[i%2]
+			var now corev1.Pod
+			if w.api.Get(ctx, client.ObjectKeyFromObject(p), &now) == nil {
+				now.Status.ContainerStatuses[0].State = waiting(reason, "no")
+				_ = w.api.Status().Update(ctx, &now) // the next turn comes soon
+			}
+			time.Sleep(130 * time.Millisecond)
+		}
+	})
+	err := w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 30 * time.Second, ImageAfter: 500 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "cannot start: ImagePullBackOff") || strings.Contains(err.Error(), "after 30s") {
+		t.Errorf("Ready() = %v", err)
+	}
+}
+
 func TestReadyLooksAtTheNewestRevisionsPods(t *testing.T) {
 	t.Parallel()
 	d := deployment("web", 1)
