@@ -31,3 +31,4 @@ script(module("htmx.org/dist/htmx.min.js"), "htmx.js");
 script(module("htmx.org/dist/ext/hx-sse.min.js"), "htmx-sse.js");
 copyFileSync(module("htmx.org/LICENSE"), join(out, "LICENSE-htmx.txt"));
 copyFileSync(module("daisyui/LICENSE"), join(out, "LICENSE-daisyui.txt"));
+copyFileSync(module("tailwindcss/LICENSE"), join(out, "LICENSE-tailwindcss.txt"));
