@@ -79,6 +79,9 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) (in
 		if err == nil || !mayPass(err, attempt+1) {
 			return status, err
 		}
+		if ctx.Err() != nil {
+			return status, fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+		}
 		if pause == 0 {
 			pause = backOff(attempt)
 		}
@@ -112,9 +115,6 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 
 	res, err := c.http.Do(req)
 	if err != nil {
-		if ctx.Err() != nil {
-			return 0, 0, fmt.Errorf("prefect %s %s: %w", method, path, context.Cause(ctx))
-		}
 		return 0, 0, &APIError{Method: method, Path: path, Server: ep.API, Detail: err.Error(), kind: ErrUnreachable}
 	}
 	defer res.Body.Close()

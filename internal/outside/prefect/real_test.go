@@ -19,8 +19,12 @@ import (
 	"time"
 )
 
-// cacheRoot is where developers and CI keep the environment between runs.
+// cacheRoot is where developers and CI keep the environment between runs: under what
+// `slipway python install` was told, or in the cache.
 func cacheRoot() string {
+	if dir := os.Getenv("SLIPWAY_TEST_VENV"); dir != "" {
+		return dir
+	}
 	if dir := os.Getenv("SLIPWAY_CACHE"); dir != "" {
 		return filepath.Join(dir, "python")
 	}
@@ -83,7 +87,7 @@ func sharedServer(t testing.TB) *Server {
 			return
 		}
 		start := time.Now()
-		shared.server, shared.err = NewServer(ServerConfig{Python: python, Dir: dir, Port: 42000, ReadyWithin: 5 * time.Minute, Logger: testLog()})
+		shared.server, shared.err = NewServer(ServerConfig{Python: python, Dir: dir, Port: anyPort(), ReadyWithin: 5 * time.Minute, Logger: testLog()})
 		if shared.err == nil {
 			shared.err = shared.server.Start(context.Background())
 			fmt.Fprintf(os.Stderr, "Prefect server %s ready after %s\n", python.Prefect, time.Since(start).Round(time.Millisecond))
@@ -93,6 +97,15 @@ func sharedServer(t testing.TB) *Server {
 		t.Fatal(shared.err)
 	}
 	return shared.server
+}
+
+// anyPort keeps test runs on one machine apart.
+func anyPort() int {
+	port, err := freePort(-1)
+	if err != nil {
+		panic(err)
+	}
+	return port
 }
 
 func mustPython(t testing.TB) Python {

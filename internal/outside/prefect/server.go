@@ -19,6 +19,8 @@ const (
 	// readyWithin is how long a server may take to answer. Its first start makes its
 	// tables, which takes 5 to 15 s on two shared cores.
 	readyWithin = 60 * time.Second
+	// launchTries is how often another port is tried.
+	launchTries = 3
 	// stopGrace is the time between TERM and KILL.
 	stopGrace = 10 * time.Second
 	// watchEvery is how soon a server that died is noticed.
@@ -115,9 +117,13 @@ func ensureAuth(path string) (string, error) {
 
 // Endpoint returns the server's address. It may change when the server is started anew.
 func (s *Server) Endpoint() Endpoint {
+	return Endpoint{API: fmt.Sprintf("http://127.0.0.1:%d/api", s.port()), Auth: s.auth}
+}
+
+func (s *Server) port() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Endpoint{API: fmt.Sprintf("http://127.0.0.1:%d/api", s.record.Port), Auth: s.auth}
+	return s.record.Port
 }
 
 // Process returns the server's process; the zero value when none was started.
@@ -160,19 +166,27 @@ func (s *Server) start(ctx context.Context) error {
 	if err := old.endGroup(ctx, stopGrace); err != nil {
 		return err
 	}
-	p, err := s.launch()
-	if err != nil {
-		return err
-	}
-	if err := s.awaitReady(ctx, p); err != nil {
+	for try := 1; ; try++ {
+		p, err := s.launch()
+		if err != nil {
+			return err
+		}
+		if err = s.awaitReady(ctx, p); err == nil {
+			s.log.InfoContext(ctx, "started the Prefect server", "pid", p.PID, "api", s.Endpoint().API)
+			return nil
+		}
 		if errors.Is(err, errWrongServer) {
 			_ = p.endGroup(context.WithoutCancel(ctx), 0)
+		}
+		// The port was free when it was chosen, and a start takes long enough for somebody
+		// else to take it. The next launch finds another one.
+		if port := s.port(); try < launchTries && !p.alive() && ctx.Err() == nil && !isFree(port) {
+			s.log.WarnContext(ctx, "the port of the Prefect server was taken by another program", "port", port)
+			continue
 		}
 		tail, _ := p.ReadTail(4 << 10)
 		return fmt.Errorf("%w; the end of its log %s:\n%s", err, p.Output, strings.TrimSpace(string(tail)))
 	}
-	s.log.InfoContext(ctx, "started the Prefect server", "pid", p.PID, "api", s.Endpoint().API)
-	return nil
 }
 
 // errWrongServer: something answers, and it will never be what is needed.

@@ -49,10 +49,7 @@ func (s *Server) writeRecord(record serverRecord) error {
 
 // launch starts the server's process, and writes down which one before it does anything.
 func (s *Server) launch() (Process, error) {
-	s.mu.Lock()
-	port := s.record.Port
-	s.mu.Unlock()
-	port, err := freePort(port)
+	port, err := freePort(s.port())
 	if err != nil {
 		return Process{}, err
 	}
@@ -99,13 +96,22 @@ func (s *Server) env(port int) map[string]string {
 
 // freePort returns the wanted port when nobody listens there, or another one.
 func freePort(wanted int) (int, error) {
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(wanted)))
-	if err != nil {
-		l, err = net.Listen("tcp4", "127.0.0.1:0")
+	if isFree(wanted) {
+		return wanted, nil
 	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func isFree(port int) bool {
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	l.Close()
+	return true
 }

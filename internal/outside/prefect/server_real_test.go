@@ -14,7 +14,7 @@ import (
 
 func realServer(t *testing.T, dir string, change func(*ServerConfig)) *Server {
 	t.Helper()
-	c := ServerConfig{Python: mustPython(t), Dir: dir, Port: 43000, ReadyWithin: 5 * time.Minute, Logger: testLog()}
+	c := ServerConfig{Python: mustPython(t), Dir: dir, Port: anyPort(), ReadyWithin: 5 * time.Minute, Logger: testLog()}
 	if change != nil {
 		change(&c)
 	}

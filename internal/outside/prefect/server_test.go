@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWhatAServerRemembers(t *testing.T) {
@@ -57,6 +58,40 @@ func TestAPortThatIsTaken(t *testing.T) {
 	l.Close()
 	if got, err := freePort(taken); err != nil || got != taken {
 		t.Errorf("freePort(%d) = %d, %v", taken, got, err)
+	}
+}
+
+// TestAPortThatIsTakenWhileTheServerStarts: the script stands for a server that finds its
+// port taken, as Prefect does when it binds at the end of its start.
+func TestAPortThatIsTakenWhileTheServerStarts(t *testing.T) {
+	t.Parallel()
+	f := newFake(t) // the other program; it knows another auth string
+	port := f.Listener.Addr().(*net.TCPAddr).Port
+	python := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(python, []byte("#!/bin/sh\necho \"port $*\"; exec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewServer(ServerConfig{
+		Dir: filepath.Join(t.TempDir(), "prefect"), Python: Python{Interpreter: python, Prefect: "3.9.1"}, ReadyWithin: 2 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Process().killGroup() })
+	p, err := s.launch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Between the choice and the binding of the port somebody else came.
+	if err := s.writeRecord(serverRecord{Process: p, Port: port}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Start(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "did not answer within 2s") {
+		t.Errorf("Start() = %v", err)
+	}
+	if s.port() == port || s.Process() == p || p.alive() || !s.Process().alive() {
+		t.Errorf("it went on with port %d and process %+v", s.port(), s.Process())
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -27,9 +27,10 @@ const (
 // Slipway does, as long as it has none.
 type spare struct {
 	*child
-	prefect string // the settings that it was started with
-	answers *bufio.Reader
+	prefect string        // the settings that it was started with
 	ready   chan struct{} // closed when its imports are done
+	taken   chan struct{} // closed when it has accepted a run, before it begins with it
+	silent  chan struct{} // closed when it will say no more
 }
 
 // spareSeat holds at most one spare.
@@ -104,22 +105,34 @@ func (r *Runner) startSpare() (*spare, error) {
 		answers.Close()
 		return nil, fmt.Errorf("start %s: %w", r.Python.Interpreter, err)
 	}
-	s := &spare{child: c, prefect: settingsOf(settings), answers: bufio.NewReader(answers), ready: make(chan struct{})}
-	go func() {
-		if line, _ := s.answers.ReadString('\n'); line == "ready\n" {
-			close(s.ready)
-		}
-	}()
-	go func() {
-		<-c.done
-		answers.Close()
-	}()
+	s := &spare{
+		child: c, prefect: settingsOf(settings),
+		ready: make(chan struct{}), taken: make(chan struct{}), silent: make(chan struct{}),
+	}
+	go s.listen(answers)
 	return s, nil
 }
 
-// takeSpare hands the run to the spare. It returns nil when there is none, or when it
-// did not accept: then it has been killed, and no code of the driver has run.
-func (r *Runner) takeSpare(ctx context.Context, env map[string]string, l Launch, note func(Process) error) *child {
+// listen reads what the spare says, to the end: its last word is in the pipe also when it
+// has already ended, and decides whether the run may be started once more.
+func (s *spare) listen(answers io.ReadCloser) {
+	defer answers.Close()
+	defer close(s.silent)
+	lines := bufio.NewScanner(answers)
+	for _, expected := range []struct {
+		word string
+		said chan struct{}
+	}{{"ready", s.ready}, {"taken", s.taken}} {
+		if !lines.Scan() || lines.Text() != expected.word {
+			return
+		}
+		close(expected.said)
+	}
+}
+
+// takeSpare hands the run to the spare. It returns nil and no error when there is none, or
+// when it did not accept: then it has ended, and no code of the driver has run.
+func (r *Runner) takeSpare(ctx context.Context, env map[string]string, l Launch, note func(Process) error) (*child, error) {
 	r.spare.mu.Lock()
 	s := r.spare.spare
 	r.spare.spare = nil
@@ -128,54 +141,60 @@ func (r *Runner) takeSpare(ctx context.Context, env map[string]string, l Launch,
 	}
 	r.spare.mu.Unlock()
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	// The server came back on another port, or with another auth string.
 	if s.prefect != settingsOf(r.prefectEnv()) {
 		s.abandon()
-		return nil
+		return nil, nil
 	}
 	s.process.Output = outputFile(l.RunDir)
-	if err := r.handOver(ctx, s, spareJob{Env: env, Dir: l.Dir, Output: s.process.Output}, note); err != nil {
-		r.log.WarnContext(ctx, "the warm spare did not take the run; it starts cold", "error", err)
-		s.abandon()
-		return nil
+	err := s.handOver(ctx, spareJob{Env: env, Dir: l.Dir, Output: s.process.Output}, note)
+	if err == nil {
+		return s.child, nil
 	}
-	return s.child
+	s.abandon()
+	<-s.silent
+	select {
+	case <-s.taken: // it accepted just before it was ended, so the run is not started again
+		return s.child, nil
+	default:
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	r.log.WarnContext(ctx, "the warm spare did not take the run; it starts cold", "error", err, "log", r.sharedFile("spare.log"))
+	return nil, nil
 }
 
 // handOver gives the job to the spare and waits until it has accepted.
-func (r *Runner) handOver(ctx context.Context, s *spare, job spareJob, note func(Process) error) error {
-	ctx, cancel := context.WithTimeout(ctx, spareAnswer)
+func (s *spare) handOver(ctx context.Context, job spareJob, note func(Process) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, spareAnswer, errors.New("it does not answer"))
 	defer cancel()
 	select {
 	case <-s.ready:
-	case <-s.done:
-		return fmt.Errorf("it ended (%v); see %s", s.exit, filepath.Join(r.Dir, "spare.log"))
+	case <-s.silent:
+		return errors.New("it has ended")
 	case <-ctx.Done():
-		return fmt.Errorf("it is not ready: %w", context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	if err := note(s.process); err != nil {
 		return err
 	}
 	if err := json.NewEncoder(s.gate).Encode(job); err != nil {
-		return err
+		return fmt.Errorf("tell it the run: %w", err)
 	}
 	s.gate.Close()
-	accepted := make(chan error, 1)
-	go func() {
-		line, err := s.answers.ReadString('\n')
-		if err == nil && line != "taken\n" {
-			err = fmt.Errorf("it said %q", line)
-		}
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		accepted <- err
-	}()
 	select {
-	case err := <-accepted:
-		return err
+	case <-s.taken:
+		return nil
+	case <-s.silent:
+		select {
+		case <-s.taken:
+			return nil
+		default:
+			return errors.New("it ended with the run in its hands")
+		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -97,8 +97,8 @@ func (r *Runner) showProcess(flowRunID string, p Process) {
 // note is called with the process before any code of the driver can run; when it fails,
 // none does.
 func (r *Runner) spawn(ctx context.Context, env map[string]string, l Launch, note func(Process) error) (*child, error) {
-	if c := r.takeSpare(ctx, env, l, note); c != nil {
-		return c, nil
+	if c, err := r.takeSpare(ctx, env, l, note); c != nil || err != nil {
+		return c, err
 	}
 	c, err := startGated(gated{
 		Args: []string{r.Python.Interpreter, "-m", "prefect.engine"},
