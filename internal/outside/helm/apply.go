@@ -86,21 +86,22 @@ func (c *Client) Apply(ctx context.Context, r ApplyRequest) (Result, error) {
 		}
 	}
 
-	// Helm goes on in the background when its context ends. So it gets one that ends only
-	// while it renders; afterwards every request and every wait ends with ctx, and Helm
-	// comes back by itself, with the release marked as failed.
-	rendering, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	unlink := context.AfterFunc(ctx, stop)
-	post := &postRenderer{patch: r.Patch, rendered: func() { unlink() }}
-
+	// Given a context, Helm comes back when it ends and goes on in the background. So it
+	// gets one without an end: every request and every wait ends with ctx, and Helm comes
+	// back by itself, with the release marked as failed.
+	post := &postRenderer{patch: r.Patch}
 	a := applying{cfg: cfg, r: r, ch: ch, values: values, post: post, waits: []helmkube.WaitOption{helmkube.WithWaitContext(ctx)}}
 	a.timeout = cmp.Or(r.HookTimeout, defaultHookTimeout)
-	var got release.Releaser
-	if res.Installed = last == nil; res.Installed {
-		got, err = a.install(rendering)
-	} else {
-		got, err = a.upgrade(rendering)
+	res.Installed = last == nil
+	got, err := post.run(ctx, func() (release.Releaser, error) {
+		if res.Installed {
+			return a.install(context.WithoutCancel(ctx))
+		}
+		return a.upgrade(context.WithoutCancel(ctx))
+	})
+	if post.stage.Load() != rendered {
+		// It failed before there was anything to apply, or is left to itself.
+		return res, r.Redact.told(err, doing)
 	}
 	if rel, ok := got.(*releasev1.Release); ok && rel != nil {
 		res.Revision = rel.Version

@@ -3,9 +3,12 @@ package helm
 import (
 	"bytes"
 	"context"
+	"errors"
+	"sync/atomic"
 
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/release"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -53,8 +56,10 @@ func (c *Client) Render(ctx context.Context, r RenderRequest) (Rendered, error) 
 	}
 	post := &postRenderer{patch: r.Patch}
 	in.PostRenderer = post
-	got, err := in.RunWithContext(ctx, ch, values)
-	if post.err != nil {
+	got, err := post.run(ctx, func() (release.Releaser, error) {
+		return in.RunWithContext(context.WithoutCancel(ctx), ch, values)
+	})
+	if post.stage.Load() == rendered && post.err != nil {
 		return Rendered{}, post.err
 	}
 	if err != nil {
@@ -72,21 +77,52 @@ func (c *Client) Render(ctx context.Context, r RenderRequest) (Rendered, error) 
 
 // postRenderer is PostRender as Helm calls it.
 type postRenderer struct {
-	patch    Patch
-	rendered func() // called when the templates are done
-	out      Patched
-	err      error // ours, before Helm wraps it in its words
+	patch Patch
+	stage atomic.Int32
+	out   Patched
+	err   error // ours, before Helm wraps it in its words
 }
 
+const (
+	rendering int32 = iota
+	rendered
+	abandoned
+)
+
 func (p *postRenderer) Run(in *bytes.Buffer) (*bytes.Buffer, error) {
-	if p.rendered != nil {
-		p.rendered()
+	if !p.stage.CompareAndSwap(rendering, rendered) {
+		return nil, errors.New("nobody waits for it any more")
 	}
 	p.out, p.err = PostRender(in.Bytes(), p.patch)
 	if p.err != nil {
 		return nil, p.err
 	}
 	return bytes.NewBuffer(p.out.Manifests), nil
+}
+
+// run does a run of Helm's that renders with p. Templates hear of no context, so one that
+// goes on for ever is left to itself when ctx ends; p then lets it come no further. After
+// the rendering the run must end with ctx by itself, and is waited for.
+func (p *postRenderer) run(ctx context.Context, act func() (release.Releaser, error)) (release.Releaser, error) {
+	type outcome struct {
+		rel release.Releaser
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		rel, err := act()
+		done <- outcome{rel, err}
+	}()
+	select {
+	case o := <-done:
+		return o.rel, o.err
+	case <-ctx.Done():
+	}
+	if p.stage.CompareAndSwap(rendering, abandoned) {
+		return nil, context.Cause(ctx)
+	}
+	o := <-done
+	return o.rel, o.err
 }
 
 // copied returns values of its own to Helm, which changes those it is given.
