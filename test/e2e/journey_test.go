@@ -87,6 +87,8 @@ func TestJourney(t *testing.T) {
 	}
 	w.wantRecord("1.1.0", "2", "False")
 
+	w.look(broken)
+
 	app := w.application("guestbook")
 	if app.State != "failed" || !strings.Contains(app.Message, "the cluster has 1.1.0") {
 		t.Errorf("the application is %s: %s", app.State, app.Message)

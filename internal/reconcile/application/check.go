@@ -19,6 +19,9 @@ func (r *Reconciler) check(ctx context.Context, w *work) error {
 	if _, err := r.Cluster.Version(ctx); err != nil {
 		return err
 	}
+	if err := stillFits(s); err != nil {
+		return err
+	}
 	env, err := r.environment(ctx, s.Application.EnvironmentID)
 	if err != nil {
 		return err
@@ -42,6 +45,18 @@ func (r *Reconciler) check(ctx context.Context, w *work) error {
 	}
 	_, err = r.putSecret(ctx, s)
 	return err
+}
+
+// stillFits refuses a configuration that waited behind an upgrade which then failed: it was
+// accepted as one that needs no hooks, and would now move the version without them.
+func stillFits(s Snapshot) error {
+	wanted := s.Wanted.Spec
+	if s.Task.Kind != slipway.ConfigureTask || s.Application.Applied == 0 ||
+		s.Application.AppVersion == wanted.App.Version && s.Application.DriverVersion == wanted.Driver.Version {
+		return nil
+	}
+	return slipway.Errorf(slipway.Conflict, "this change was accepted when %s was wanted, but the cluster has %s: an upgrade before it did not succeed",
+		wanted.App.Version, s.Application.AppVersion).WithHint("deploy again; the upgrade's hooks then run")
 }
 
 // putSecret writes the application's Secret, one key for each secret that it uses, and

@@ -42,19 +42,12 @@ func (r *Reconciler) Task(ctx context.Context, id int64) (again time.Duration, e
 	}
 	run, err := r.Journal.Claim(ctx, id)
 	if err != nil {
-		if errors.Is(err, store.ErrStale) {
-			return 0, nil // it is over
-		}
 		return 0, err
 	}
 	defer run.Close()
 	w := &work{r: r, run: run, snap: snap}
-	err = w.carryOn()
-	switch {
-	case errors.Is(err, store.ErrStale):
-		r.Log.InfoContext(ctx, "another process took the task over", "task", id)
-		return 0, nil
-	case err != nil:
+	if err := w.carryOn(); err != nil {
+		// Also when another has the task by now: the queue knows a stale write, and looks again.
 		return 0, fmt.Errorf("carry on with task %d: %w", id, err)
 	}
 	return 0, nil

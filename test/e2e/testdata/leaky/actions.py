@@ -22,9 +22,9 @@ async def leak(context: GlobalContext) -> None:
     images = await get_component_images(component="web", context=context)
     try:
         # Kubernetes puts the password in the place of $(DATABASE_PASSWORD), and the program
-        # answers with the word that it does not know.
+        # complains of the flag that it does not know.
         await execute_commands(
-            ["guestbook", "$(DATABASE_PASSWORD)"], image=images[0], context=context, env_from_component="web"
+            ["guestbook", "check", "--$(DATABASE_PASSWORD)"], image=images[0], context=context, env_from_component="web"
         )
     except ActionError as err:
         raise RuntimeError(f"with the token {token}: {err}") from err
