@@ -11,10 +11,10 @@ import (
 )
 
 // running waits until the action's own code has logged something.
-func running(t testing.TB, r *Runner, id, logged string) string {
-	t.Helper()
+func running(tb testing.TB, r *Runner, id, logged string) string {
+	tb.Helper()
 	var text string
-	eventually(t, "the action logs "+logged, func() bool { text = logs(t, r, id); return strings.Contains(text, logged) })
+	eventually(tb, "the action logs "+logged, func() bool { text = logs(tb, r, id); return strings.Contains(text, logged) })
 	return text
 }
 
@@ -117,11 +117,11 @@ func TestWhatAnActionLeavesBehindIsEnded(t *testing.T) {
 	eventually(t, "the child is gone", func() bool { _, lives := processStart(child); return !lives })
 }
 
-func childOf(t testing.TB, log string) int {
-	t.Helper()
+func childOf(tb testing.TB, log string) int {
+	tb.Helper()
 	found := regexp.MustCompile(`child (\d+)`).FindStringSubmatch(log)
 	if found == nil {
-		t.Fatalf("no child in the log: %s", log)
+		tb.Fatalf("no child in the log: %s", log)
 	}
 	pid, _ := strconv.Atoi(found[1])
 	return pid

@@ -53,7 +53,7 @@ type ClientOptions struct {
 func NewClient(source Source, o ClientOptions) *Client {
 	c := &Client{source: source, http: o.HTTP, retryFor: cmp.Or(o.RetryFor, 10*time.Minute)}
 	if c.http == nil {
-		c.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		c.http = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 16}}
 	}
 	// A redirect would carry the auth string to wherever it points, and none of these
 	// addresses redirects when written with the slash that it has in the protocol.
@@ -64,46 +64,46 @@ func NewClient(source Source, o ClientOptions) *Client {
 }
 
 // call sends one request, again and again while the server cannot answer, and decodes the
-// answer into out unless that is nil. It returns the status of the answer.
-func (c *Client) call(ctx context.Context, method, path string, in, out any) (int, error) {
+// answer into out unless that is nil.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	var body []byte
 	if in != nil {
 		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return 0, fmt.Errorf("prefect %s %s: encode: %w", method, path, err)
+			return fmt.Errorf("prefect %s %s: encode: %w", method, path, err)
 		}
 	}
 	giveUp := time.Now().Add(c.retryFor)
 	for attempt := 0; ; attempt++ {
-		status, pause, err := c.attempt(ctx, method, path, body, out)
+		pause, err := c.attempt(ctx, method, path, body, out)
 		if err == nil || !mayPass(err, attempt+1) {
-			return status, err
+			return err
 		}
 		if ctx.Err() != nil {
-			return status, fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+			return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 		}
 		if pause == 0 {
 			pause = backOff(attempt)
 		}
 		if time.Now().Add(pause).After(giveUp) {
-			return status, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return status, fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+			return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 		case <-time.After(pause):
 		}
 	}
 }
 
 // attempt sends one request once. The duration is the pause that the server asked for.
-func (c *Client) attempt(ctx context.Context, method, path string, body []byte, out any) (int, time.Duration, error) {
+func (c *Client) attempt(ctx context.Context, method, path string, body []byte, out any) (time.Duration, error) {
 	ep := c.source.Endpoint()
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(attempt, method, strings.TrimSuffix(ep.API, "/")+path, bytes.NewReader(body))
 	if err != nil {
-		return 0, 0, fmt.Errorf("prefect %s %s: %w", method, path, err)
+		return 0, fmt.Errorf("prefect %s %s: %w", method, path, err)
 	}
 	// FastAPI refuses a body without this header; the server fills it in only for old clients.
 	req.Header.Set("Content-Type", "application/json")
@@ -115,34 +115,34 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 
 	res, err := c.http.Do(req)
 	if err != nil {
-		return 0, 0, &APIError{Method: method, Path: path, Server: ep.API, Detail: err.Error(), kind: ErrUnreachable}
+		return 0, &APIError{Method: method, Path: path, Server: ep.API, Detail: err.Error(), kind: ErrUnreachable}
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
 	if err != nil {
 		// The answer broke off: it may be a server that was killed while it spoke.
-		return 0, 0, &APIError{Method: method, Path: path, Server: ep.API, Detail: err.Error(), kind: ErrUnreachable}
+		return 0, &APIError{Method: method, Path: path, Server: ep.API, Detail: err.Error(), kind: ErrUnreachable}
 	}
 	if len(data) > maxResponse {
-		return res.StatusCode, 0, fmt.Errorf("prefect %s %s: the answer is larger than %d MiB", method, path, maxResponse>>20)
+		return 0, fmt.Errorf("prefect %s %s: the answer is larger than %d MiB", method, path, maxResponse>>20)
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return res.StatusCode, retryAfter(res.Header), newAPIError(method, path, ep, res.StatusCode, data)
+		return retryAfter(res.Header), newAPIError(method, path, ep, res.StatusCode, data)
 	}
 	if out == nil {
-		return res.StatusCode, 0, nil
+		return 0, nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return res.StatusCode, 0, fmt.Errorf("prefect %s %s: decode the answer: %w", method, path, err)
+		return 0, fmt.Errorf("prefect %s %s: decode the answer: %w", method, path, err)
 	}
-	return res.StatusCode, 0, nil
+	return 0, nil
 }
 
 // backOff returns 0.2 s, 0.4 s, 0.8 s … up to 5 s, each up to a quarter shorter so that
 // many waiting actions do not return at once.
 func backOff(attempt int) time.Duration {
 	d := min(200*time.Millisecond<<min(attempt, 10), 5*time.Second)
-	return d - rand.N(d/4+1)
+	return d - rand.N(d/4+1) //nolint:gosec // a pause, not a secret
 }
 
 // retryAfter reads the pause that a 429 or 503 asks for, in seconds, at most one minute.
@@ -156,7 +156,7 @@ func retryAfter(h http.Header) time.Duration {
 
 // Health says whether the server process answers. It needs no auth string.
 func (c *Client) Health(ctx context.Context) error {
-	_, _, err := c.attempt(ctx, http.MethodGet, "/health", nil, nil)
+	_, err := c.attempt(ctx, http.MethodGet, "/health", nil, nil)
 	return err
 }
 
@@ -164,7 +164,7 @@ func (c *Client) Health(ctx context.Context) error {
 // so it also says whether the string is right ([ErrUnauthorized] when it is not).
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var v string
-	_, _, err := c.attempt(ctx, http.MethodGet, "/admin/version", nil, &v)
+	_, err := c.attempt(ctx, http.MethodGet, "/admin/version", nil, &v)
 	return v, err
 }
 

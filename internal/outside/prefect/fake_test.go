@@ -38,7 +38,8 @@ type fault struct {
 	header string
 }
 
-func newFake(t testing.TB) *fake {
+func newFake(tb testing.TB) *fake {
+	tb.Helper()
 	f := &fake{runs: map[string]*FlowRun{}, byKey: map[string]string{}, pools: map[string]bool{}, waits: map[string]int{}, held: map[string]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/health", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, true) })
@@ -55,14 +56,14 @@ func newFake(t testing.TB) *fake {
 	mux.HandleFunc("GET /api/flow_runs/{id}", func(w http.ResponseWriter, r *http.Request) {
 		f.withRun(w, r, func(run *FlowRun) { answer(w, 200, run) })
 	})
-	mux.HandleFunc("PATCH /api/flow_runs/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
+	mux.HandleFunc("PATCH /api/flow_runs/{id}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /api/flow_runs/{id}/set_state", func(w http.ResponseWriter, r *http.Request) {
 		f.withRun(w, r, func(run *FlowRun) { f.setState(w, r, run) })
 	})
 	mux.HandleFunc("POST /api/logs/", f.writeLogs)
 	mux.HandleFunc("POST /api/logs/filter", f.readLogs)
 	f.Server = httptest.NewServer(f.middleware(mux))
-	t.Cleanup(f.Close)
+	tb.Cleanup(f.Close)
 	return f
 }
 
@@ -182,7 +183,7 @@ func (f *fake) workPools(w http.ResponseWriter, r *http.Request) {
 	case !f.pools[name]:
 		answer(w, 404, map[string]string{"detail": "Work pool not found"})
 	case rest == "workers/heartbeat":
-		w.WriteHeader(204)
+		w.WriteHeader(http.StatusNoContent)
 	case rest == "get_scheduled_flow_runs":
 		var due []map[string]any
 		for _, run := range f.runs {
@@ -238,7 +239,7 @@ func (f *fake) writeLogs(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.logs = append(f.logs, in...)
-	w.WriteHeader(201)
+	w.WriteHeader(http.StatusCreated)
 }
 
 func (f *fake) readLogs(w http.ResponseWriter, r *http.Request) {

@@ -48,7 +48,7 @@ type RunRequest struct {
 // A name may not contain any of / % & < >.
 func (c *Client) EnsureFlow(ctx context.Context, name string) (id string, err error) {
 	var out struct{ ID string }
-	if _, err := c.call(ctx, http.MethodPost, "/flows/", map[string]any{"name": name}, &out); err != nil {
+	if err := c.call(ctx, http.MethodPost, "/flows/", map[string]any{"name": name}, &out); err != nil {
 		return "", fmt.Errorf("make flow %q: %w", name, err)
 	}
 	return out.ID, nil
@@ -58,7 +58,7 @@ func (c *Client) EnsureFlow(ctx context.Context, name string) (id string, err er
 // or updates. Scheduled runs of it survive the update.
 func (c *Client) EnsureDeployment(ctx context.Context, d Deployment) (id string, err error) {
 	var out struct{ ID string }
-	_, err = c.call(ctx, http.MethodPost, "/deployments/", map[string]any{
+	err = c.call(ctx, http.MethodPost, "/deployments/", map[string]any{
 		"name": d.Name, "flow_id": d.FlowID, "work_pool_name": d.WorkPool, "entrypoint": d.Entrypoint,
 		"version": d.Version, "tags": nonNil(d.Tags), "description": "An action of a driver. Slipway runs it; a run made here by hand is cancelled.",
 		// Prefect would answer 409 to parameters that do not fit the schema; what fits was
@@ -84,7 +84,7 @@ func (c *Client) CreateFlowRun(ctx context.Context, deploymentID string, r RunRe
 		in["labels"] = r.Labels
 	}
 	var run FlowRun
-	if _, err := c.call(ctx, http.MethodPost, "/deployments/"+deploymentID+"/create_flow_run", in, &run); err != nil {
+	if err := c.call(ctx, http.MethodPost, "/deployments/"+deploymentID+"/create_flow_run", in, &run); err != nil {
 		return FlowRun{}, fmt.Errorf("make flow run %q: %w", r.Key, err)
 	}
 	return run, nil
@@ -93,7 +93,7 @@ func (c *Client) CreateFlowRun(ctx context.Context, deploymentID string, r RunRe
 // GetFlowRun reads a run. It returns ErrNotFound when there is none.
 func (c *Client) GetFlowRun(ctx context.Context, id string) (FlowRun, error) {
 	var run FlowRun
-	if _, err := c.call(ctx, http.MethodGet, "/flow_runs/"+id, nil, &run); err != nil {
+	if err := c.call(ctx, http.MethodGet, "/flow_runs/"+id, nil, &run); err != nil {
 		return FlowRun{}, fmt.Errorf("read flow run %s: %w", id, err)
 	}
 	return run, nil
@@ -101,7 +101,7 @@ func (c *Client) GetFlowRun(ctx context.Context, id string) (FlowRun, error) {
 
 // PatchFlowRun records which process runs it: "host:pid", shown in Prefect's pages.
 func (c *Client) PatchFlowRun(ctx context.Context, id, infrastructurePID string) error {
-	_, err := c.call(ctx, http.MethodPatch, "/flow_runs/"+id, map[string]any{"infrastructure_pid": infrastructurePID}, nil)
+	err := c.call(ctx, http.MethodPatch, "/flow_runs/"+id, map[string]any{"infrastructure_pid": infrastructurePID}, nil)
 	if err != nil {
 		return fmt.Errorf("record the process of flow run %s: %w", id, err)
 	}
@@ -110,7 +110,7 @@ func (c *Client) PatchFlowRun(ctx context.Context, id, infrastructurePID string)
 
 // SetLabels adds labels to a run; a key that exists gets the new value.
 func (c *Client) SetLabels(ctx context.Context, id string, labels map[string]string) error {
-	if _, err := c.call(ctx, http.MethodPatch, "/flow_runs/"+id+"/labels", labels, nil); err != nil {
+	if err := c.call(ctx, http.MethodPatch, "/flow_runs/"+id+"/labels", labels, nil); err != nil {
 		return fmt.Errorf("label flow run %s: %w", id, err)
 	}
 	return nil

@@ -36,7 +36,7 @@ func startGated(g gated) (*child, error) {
 		return nil, err
 	}
 	defer out.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", gateScript, "slipway"}, g.Args...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", gateScript, "slipway"}, g.Args...)...) //nolint:noctx // it outlives this process, so every context
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = g.Env, g.Dir, out, out
 	return startChild(cmd, g.Output)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func python3(t testing.TB) string {
-	t.Helper()
+func python3(tb testing.TB) string {
+	tb.Helper()
 	path, err := exec.LookPath("python3")
 	if err != nil {
-		t.Fatal("these tests need Python 3.11 or later as python3: ", err)
+		tb.Fatal("these tests need Python 3.11 or later as python3: ", err)
 	}
 	return path
 }

@@ -20,7 +20,7 @@ const logSettle = 5 * time.Second
 func (c *Client) FirstError(ctx context.Context, flowRunID string) (string, error) {
 	for end := time.Now().Add(logSettle); ; {
 		var out []struct{ Message string }
-		_, err := c.call(ctx, http.MethodPost, "/logs/filter", map[string]any{
+		err := c.call(ctx, http.MethodPost, "/logs/filter", map[string]any{
 			"logs": map[string]any{"flow_run_id": map[string]any{"any_": []string{flowRunID}}, "level": map[string]any{"ge_": levelError}},
 			"sort": "TIMESTAMP_ASC", "limit": 1, "offset": 0,
 		}, &out)
@@ -44,7 +44,7 @@ func (c *Client) FirstError(ctx context.Context, flowRunID string) (string, erro
 // WriteLog adds one record of level ERROR to the run's log, under the name "slipway". It
 // may be written twice when an answer is lost.
 func (c *Client) WriteLog(ctx context.Context, flowRunID, message string) error {
-	_, err := c.call(ctx, http.MethodPost, "/logs/", []map[string]any{{
+	err := c.call(ctx, http.MethodPost, "/logs/", []map[string]any{{
 		"name": "slipway", "level": levelError, "message": message, "flow_run_id": flowRunID,
 		"timestamp": time.Now().UTC().Format(time.RFC3339Nano),
 	}}, nil)

@@ -71,18 +71,18 @@ func TestAnActionEnds(t *testing.T) {
 }
 
 // withSpare gives the runner a warm interpreter, and none after that.
-func withSpare(t testing.TB, r *Runner) {
-	t.Helper()
+func withSpare(tb testing.TB, r *Runner) {
+	tb.Helper()
 	s, err := r.startSpare()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	select {
 	case <-s.ready:
 	case <-s.done:
-		t.Fatalf("the spare ended: %v", s.exit)
-	case <-t.Context().Done():
+		tb.Fatalf("the spare ended: %v", s.exit)
+	case <-tb.Context().Done():
 	}
 	r.spare.spare = s
-	t.Cleanup(r.dropSpare)
+	tb.Cleanup(r.dropSpare)
 }

@@ -77,7 +77,7 @@ func (p Process) endGroup(ctx context.Context, grace time.Duration) error {
 	if grace > 0 && p.alive() {
 		signalGroup(p.PID, sigTerm)
 		timeout, cancel := context.WithTimeout(ctx, grace)
-		p.awaitEnd(timeout)
+		_ = p.awaitEnd(timeout) // that it did not end is what KILL is for
 		cancel()
 	}
 	p.killGroup()

@@ -77,11 +77,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func sharedServer(t testing.TB) *Server {
-	t.Helper()
-	python := mustPython(t)
+func sharedServer(tb testing.TB) *Server {
+	tb.Helper()
+	python := mustPython(tb)
 	shared.once.Do(func() {
-		dir, err := os.MkdirTemp("", "slipway-prefect-")
+		dir, err := os.MkdirTemp("", "slipway-prefect-") //nolint:usetesting // it outlives the test that makes it
 		if err != nil {
 			shared.err = err
 			return
@@ -94,25 +94,25 @@ func sharedServer(t testing.TB) *Server {
 		}
 	})
 	if shared.err != nil {
-		t.Fatal(shared.err)
+		tb.Fatal(shared.err)
 	}
 	return shared.server
 }
 
 // anyPort keeps test runs on one machine apart.
 func anyPort() int {
-	port, err := freePort(-1)
+	port, err := freePort(context.Background(), -1)
 	if err != nil {
 		panic(err)
 	}
 	return port
 }
 
-func mustPython(t testing.TB) Python {
-	t.Helper()
+func mustPython(tb testing.TB) Python {
+	tb.Helper()
 	p, err := realPython()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }
@@ -120,15 +120,15 @@ func mustPython(t testing.TB) Python {
 func testLog() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
 
 // realRunner returns a Runner on the shared server, with a pool of its own.
-func realRunner(t testing.TB, change func(*RunnerConfig)) *Runner {
-	t.Helper()
-	return runnerOn(t, sharedServer(t), change)
+func realRunner(tb testing.TB, change func(*RunnerConfig)) *Runner {
+	tb.Helper()
+	return runnerOn(tb, sharedServer(tb), change)
 }
 
-func runnerOn(t testing.TB, source Source, change func(*RunnerConfig)) *Runner {
-	t.Helper()
+func runnerOn(tb testing.TB, source Source, change func(*RunnerConfig)) *Runner {
+	tb.Helper()
 	c := RunnerConfig{
-		Client: NewClient(source, ClientOptions{}), Python: mustPython(t), Dir: t.TempDir(),
+		Client: NewClient(source, ClientOptions{}), Python: mustPython(tb), Dir: tb.TempDir(),
 		WorkPool: "pool-" + newUUID(), Worker: "test", Grace: 3 * time.Second, NoSpare: true, Logger: testLog(),
 	}
 	if change != nil {
@@ -136,76 +136,77 @@ func runnerOn(t testing.TB, source Source, change func(*RunnerConfig)) *Runner {
 	}
 	r, err := NewRunner(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }
 
 // flowDir is the bundle of testdata, absolute.
-func flowDir(t testing.TB) string {
-	t.Helper()
+func flowDir(tb testing.TB) string {
+	tb.Helper()
 	dir, err := filepath.Abs("testdata/flows")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return dir
 }
 
-func testAction(t testing.TB, file, function string, params map[string]any) Action {
+func testAction(tb testing.TB, file, function string, params map[string]any) Action {
+	tb.Helper()
 	if params == nil {
 		params = map[string]any{"context": map[string]any{"schema": 1, "ref": "ctx_1"}}
 	}
 	return Action{
 		Flow: "guestbook." + function, Driver: "guestbook", DriverVersion: "1.0.0", DriverDigest: "sha256:5f1c3a9d2b7e4c60",
-		Dir: flowDir(t), File: file, Function: function, Params: params,
+		Dir: flowDir(tb), File: file, Function: function, Params: params,
 	}
 }
 
 // begin makes and starts one run of an action.
-func begin(t testing.TB, r *Runner, a Action, env map[string]string) (string, Process, Launch) {
-	t.Helper()
-	ctx := t.Context()
+func begin(tb testing.TB, r *Runner, a Action, env map[string]string) (string, Process, Launch) {
+	tb.Helper()
+	ctx := tb.Context()
 	key := "test/" + newUUID()
 	id, err := r.Ensure(ctx, a, RunSpec{Key: key, Name: "a test", Tags: []string{"task:41"}, Labels: map[string]string{"step": "3"}})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	again, err := r.Ensure(ctx, a, RunSpec{Key: key, Name: "a test"})
 	if err != nil || again != id {
-		t.Fatalf("Ensure() with the same key = %s, %v; want %s", again, err, id)
+		tb.Fatalf("Ensure() with the same key = %s, %v; want %s", again, err, id)
 	}
-	launch := Launch{Action: a, Env: env, RunDir: t.TempDir()}
+	launch := Launch{Action: a, Env: env, RunDir: tb.TempDir()}
 	p, err := r.Start(ctx, id, launch)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { p.killGroup() })
+	tb.Cleanup(func() { p.killGroup() })
 	return id, p, launch
 }
 
-func finish(t testing.TB, r *Runner, id string, p Process, o WaitOptions) Outcome {
-	t.Helper()
+func finish(tb testing.TB, r *Runner, id string, p Process, o WaitOptions) Outcome {
+	tb.Helper()
 	if o.Every == 0 {
 		o.Every = 300 * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(tb.Context(), 3*time.Minute)
 	defer cancel()
 	out, err := r.Wait(ctx, id, p, o)
 	if err != nil {
-		t.Fatalf("Wait() = %v; output:\n%s", err, printed(p))
+		tb.Fatalf("Wait() = %v; output:\n%s", err, printed(p))
 	}
 	return out
 }
 
 // logs returns everything that a run logged to Prefect.
-func logs(t testing.TB, r *Runner, id string) string {
-	t.Helper()
+func logs(tb testing.TB, r *Runner, id string) string {
+	tb.Helper()
 	var lines []struct{ Message string }
-	_, err := r.client.call(t.Context(), "POST", "/logs/filter", map[string]any{
+	err := r.client.call(tb.Context(), "POST", "/logs/filter", map[string]any{
 		"logs": map[string]any{"flow_run_id": map[string]any{"any_": []string{id}}}, "sort": "TIMESTAMP_ASC",
 	}, &lines)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var text strings.Builder
 	for _, l := range lines {
@@ -215,41 +216,41 @@ func logs(t testing.TB, r *Runner, id string) string {
 }
 
 // eventually waits for what another process is about to do.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
 	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("never: " + what)
+			tb.Fatal("never: " + what)
 		}
 	}
 }
 
 // runInBackground calls Run until the returned function, which waits for its end.
-func runInBackground(t testing.TB, r *Runner, known func(context.Context, FlowRun) (bool, error)) (end func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+func runInBackground(tb testing.TB, r *Runner, known func(context.Context, FlowRun) (bool, error)) (end func()) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := r.Run(ctx, known); err != nil {
-			t.Errorf("Run() = %v", err)
+			tb.Errorf("Run() = %v", err)
 		}
 	}()
 	end = func() { cancel(); <-done }
-	t.Cleanup(end)
+	tb.Cleanup(end)
 	return end
 }
 
 func knowAll(context.Context, FlowRun) (bool, error) { return true, nil }
 
-func fileSize(t testing.TB, path string) int64 {
-	t.Helper()
+func fileSize(tb testing.TB, path string) int64 {
+	tb.Helper()
 	info, err := os.Stat(path)
 	if os.IsNotExist(err) {
 		return 0
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return info.Size()
 }

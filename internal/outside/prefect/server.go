@@ -167,7 +167,7 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	for try := 1; ; try++ {
-		p, err := s.launch()
+		p, err := s.launch(ctx)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Server) start(ctx context.Context) error {
 		}
 		// The port was free when it was chosen, and a start takes long enough for somebody
 		// else to take it. The next launch finds another one.
-		if port := s.port(); try < launchTries && !p.alive() && ctx.Err() == nil && !isFree(port) {
+		if port := s.port(); try < launchTries && !p.alive() && ctx.Err() == nil && !isFree(ctx, port) {
 			s.log.WarnContext(ctx, "the port of the Prefect server was taken by another program", "port", port)
 			continue
 		}

@@ -1,6 +1,7 @@
 package prefect
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,8 +49,8 @@ func (s *Server) writeRecord(record serverRecord) error {
 }
 
 // launch starts the server's process, and writes down which one before it does anything.
-func (s *Server) launch() (Process, error) {
-	port, err := freePort(s.port())
+func (s *Server) launch(ctx context.Context) (Process, error) {
+	port, err := freePort(ctx, s.port())
 	if err != nil {
 		return Process{}, err
 	}
@@ -95,23 +96,34 @@ func (s *Server) env(port int) map[string]string {
 }
 
 // freePort returns the wanted port when nobody listens there, or another one.
-func freePort(wanted int) (int, error) {
-	if isFree(wanted) {
+func freePort(ctx context.Context, wanted int) (int, error) {
+	if isFree(ctx, wanted) {
 		return wanted, nil
 	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	port, err := listenOnce(ctx, 0)
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return port, nil
 }
 
-func isFree(port int) bool {
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+func isFree(ctx context.Context, port int) bool {
+	_, err := listenOnce(ctx, port)
+	return err == nil
+}
+
+// listenOnce opens a port of loopback, 0 for any, and gives it back.
+func listenOnce(ctx context.Context, port int) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return false
+		return 0, err
 	}
-	l.Close()
-	return true
+	_, text, err := net.SplitHostPort(l.Addr().String())
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
 }

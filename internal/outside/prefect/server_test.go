@@ -52,11 +52,11 @@ func TestAPortThatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := l.Addr().(*net.TCPAddr).Port
-	if got, err := freePort(taken); err != nil || got == taken || got == 0 {
+	if got, err := freePort(t.Context(), taken); err != nil || got == taken || got == 0 {
 		t.Errorf("freePort(%d) = %d, %v", taken, got, err)
 	}
 	l.Close()
-	if got, err := freePort(taken); err != nil || got != taken {
+	if got, err := freePort(t.Context(), taken); err != nil || got != taken {
 		t.Errorf("freePort(%d) = %d, %v", taken, got, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestAPortThatIsTakenWhileTheServerStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Process().killGroup() })
-	p, err := s.launch()
+	p, err := s.launch(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

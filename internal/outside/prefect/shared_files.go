@@ -38,7 +38,7 @@ func writeFile(path string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
 	_, err = f.Write(content)
 	if err == nil {
 		err = f.Sync() // or a power cut may leave the new name on an empty file

@@ -97,7 +97,7 @@ func (r *Runner) startSpare() (*spare, error) {
 	for name, value := range settings {
 		env[name] = value
 	}
-	cmd := exec.Command(r.Python.Interpreter, r.sharedFile("spare.py"))
+	cmd := exec.Command(r.Python.Interpreter, r.sharedFile("spare.py")) //nolint:noctx // with a run it outlives every context
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = environ(env), r.Dir, log, log
 	cmd.ExtraFiles = []*os.File{theirs} // its descriptor 3
 	c, err := startChild(cmd, "")

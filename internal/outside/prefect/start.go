@@ -80,13 +80,13 @@ func (r *Runner) start(ctx context.Context, flowRunID string, l Launch) (Process
 	r.mu.Lock()
 	r.children[flowRunID] = c
 	r.mu.Unlock()
-	go r.showProcess(flowRunID, c.process)
+	go r.showProcess(context.WithoutCancel(ctx), flowRunID, c.process)
 	return c.process, nil
 }
 
 // showProcess tells Prefect's pages where the run is. Nothing depends on it.
-func (r *Runner) showProcess(flowRunID string, p Process) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+func (r *Runner) showProcess(ctx context.Context, flowRunID string, p Process) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := r.client.PatchFlowRun(ctx, flowRunID, fmt.Sprintf("%s:%d", r.Worker, p.PID)); err != nil {
 		r.log.WarnContext(ctx, "the process is not shown in Prefect", "flow_run", flowRunID, "error", err)

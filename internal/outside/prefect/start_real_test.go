@@ -19,10 +19,11 @@ func TestAnActionSeesItsOwnEnvironment(t *testing.T) {
 		spare func(*testing.T, *Runner)
 	}{
 		{"cold", func(*testing.T, *Runner) {}},
-		{"in a spare that was started with the same settings", func(t *testing.T, r *Runner) { withSpare(t, r) }},
+		{"in a spare that was started with the same settings", func(t *testing.T, r *Runner) { t.Helper(); withSpare(t, r) }},
 		// Slipway drops such a spare. The script must be right all the same, since settings
 		// that were read before are the one thing that a spare can get wrong.
 		{"in a spare that was started with other settings", func(t *testing.T, r *Runner) {
+			t.Helper()
 			right := r.client
 			r.client = NewClient(External{URL: "http://127.0.0.1:1", Auth: "wrong:auth"}, ClientOptions{})
 			withSpare(t, r)

@@ -12,39 +12,39 @@ import (
 
 // fakeRunner returns a Runner whose "Python" is a shell script: these tests stand on the
 // fake server and real processes.
-func fakeRunner(t testing.TB, f *fake, script string) *Runner {
-	t.Helper()
-	bin := t.TempDir()
+func fakeRunner(tb testing.TB, f *fake, script string) *Runner {
+	tb.Helper()
+	bin := tb.TempDir()
 	python := filepath.Join(bin, "python")
 	if err := os.WriteFile(python, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r, err := NewRunner(RunnerConfig{
-		Client: f.client(), Python: Python{Interpreter: python}, Dir: filepath.Join(t.TempDir(), "runner"),
+		Client: f.client(), Python: Python{Interpreter: python}, Dir: filepath.Join(tb.TempDir(), "runner"),
 		Grace: 300 * time.Millisecond, NoSpare: true,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }
 
-func fakeLaunch(t testing.TB) Launch {
-	t.Helper()
+func fakeLaunch(tb testing.TB) Launch {
+	tb.Helper()
 	return Launch{
 		Action: Action{Flow: "guestbook.upgrade", Driver: "guestbook", DriverVersion: "1.0.0", DriverDigest: "sha256:5f1c3a9d2b7e4c60",
-			Dir: t.TempDir(), File: "actions.py", Function: "upgrade"},
-		Env: map[string]string{"SLIPWAY_TOKEN": "slw_token"}, RunDir: filepath.Join(t.TempDir(), "run"),
+			Dir: tb.TempDir(), File: "actions.py", Function: "upgrade"},
+		Env: map[string]string{"SLIPWAY_TOKEN": "slw_token"}, RunDir: filepath.Join(tb.TempDir(), "run"),
 	}
 }
 
-func mustStart(t testing.TB, r *Runner, id string, l Launch) Process {
-	t.Helper()
-	p, err := r.Start(t.Context(), id, l)
+func mustStart(tb testing.TB, r *Runner, id string, l Launch) Process {
+	tb.Helper()
+	p, err := r.Start(tb.Context(), id, l)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { p.killGroup() })
+	tb.Cleanup(func() { p.killGroup() })
 	return p
 }
 

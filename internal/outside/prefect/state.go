@@ -94,7 +94,7 @@ func (c *Client) SetState(ctx context.Context, flowRunID string, p Proposal) (Se
 				DelaySeconds float64 `json:"delay_seconds"`
 			} `json:"details"`
 		}
-		if _, err := c.call(ctx, http.MethodPost, "/flow_runs/"+flowRunID+"/set_state", in, &out); err != nil {
+		if err := c.call(ctx, http.MethodPost, "/flow_runs/"+flowRunID+"/set_state", in, &out); err != nil {
 			return SetStateResult{}, fmt.Errorf("propose state %s of flow run %s: %w", p.State.Type, flowRunID, err)
 		}
 		if out.Status == wait {

@@ -40,7 +40,7 @@ func TestAForeignRunIsNeverExecuted(t *testing.T) {
 	}
 
 	var pool struct{ Status, Type string }
-	if _, err := r.client.call(t.Context(), "GET", "/work_pools/"+r.WorkPool, nil, &pool); err != nil {
+	if err := r.client.call(t.Context(), "GET", "/work_pools/"+r.WorkPool, nil, &pool); err != nil {
 		t.Fatal(err)
 	}
 	if pool.Status != "READY" || pool.Type != WorkPoolType {

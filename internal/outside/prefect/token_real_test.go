@@ -44,7 +44,7 @@ func TestTheTokenStaysInTheEnvironment(t *testing.T) {
 				if path == "/flow_run_states/" {
 					method, path = "GET", path+"?flow_run_id="+id
 				}
-				if _, err := r.client.call(t.Context(), method, path, map[string]any{}, &answer); err != nil {
+				if err := r.client.call(t.Context(), method, path, map[string]any{}, &answer); err != nil {
 					t.Errorf("%s %s: %v", method, path, err)
 				}
 				if len(answer) < 3 {
@@ -104,11 +104,11 @@ func TestTheAuthStringIsPrivate(t *testing.T) {
 	}
 }
 
-func glob(t testing.TB, pattern string) []string {
-	t.Helper()
+func glob(tb testing.TB, pattern string) []string {
+	tb.Helper()
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return paths
 }

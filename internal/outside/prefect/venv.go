@@ -147,18 +147,20 @@ func FindPython(ctx context.Context, venv string) (Python, error) {
 	if !strings.HasPrefix(p.Prefect, "3.") {
 		return Python{}, fmt.Errorf("%s has Prefect %s; Slipway speaks to Prefect 3", venv, p.Prefect)
 	}
-	return p, p.findFilter(ctx)
+	if p.Redacts, err = p.hasFilter(ctx); err != nil {
+		return Python{}, err
+	}
+	return p, nil
 }
 
-// findFilter sets Redacts to whether the log filter can be found on the import path.
-func (p *Python) findFilter(ctx context.Context) error {
+// hasFilter says whether the log filter can be found on the import path.
+func (p Python) hasFilter(ctx context.Context) (bool, error) {
 	out, err := output(ctx, p.Interpreter, "-B", "-c",
 		"import sys, importlib.util as u; sys.path[:0] = [a for a in sys.argv[1:] if a]; print(bool(u.find_spec('slipway') and u.find_spec('slipway._redact')))", p.Package)
 	if err != nil {
-		return fmt.Errorf("look for the Python package slipway: %w", err)
+		return false, fmt.Errorf("look for the Python package slipway: %w", err)
 	}
-	p.Redacts = strings.TrimSpace(out) == "True"
-	return nil
+	return strings.TrimSpace(out) == "True", nil
 }
 
 // pythonVersion returns major and minor, or an error when it is not at least 3.11.

@@ -27,11 +27,11 @@ case "$*" in
 esac
 `
 
-func writeFakePython(t testing.TB) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "python3")
+func writeFakePython(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "python3")
 	if err := os.WriteFile(path, []byte(fakePython), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }

@@ -60,7 +60,7 @@ func (r *Runner) Wait(ctx context.Context, flowRunID string, p Process, o WaitOp
 }
 
 func (r *Runner) wait(ctx context.Context, id string, p Process, o WaitOptions) (Outcome, error) {
-	expired := false
+	var expired bool
 	if p.Known() && locate(p.Host) == here {
 		var err error
 		if expired, err = r.watchProcess(ctx, id, p, o); err != nil {
@@ -180,7 +180,7 @@ func (r *Runner) watchState(ctx context.Context, id string, p Process, o WaitOpt
 // glance reads the run's state once, without waiting for a server that is down.
 func (r *Runner) glance(ctx context.Context, id string) (StateType, error) {
 	var run FlowRun
-	_, _, err := r.client.attempt(ctx, "GET", "/flow_runs/"+id, nil, &run)
+	_, err := r.client.attempt(ctx, "GET", "/flow_runs/"+id, nil, &run)
 	return run.State.Type, err
 }
 

@@ -20,7 +20,7 @@ const HeartbeatInterval = 30 * time.Second
 // must not begin with "prefect", which the server keeps for itself (ErrRefused).
 func (c *Client) EnsureWorkPool(ctx context.Context, name, description string) error {
 	// The template is empty: nothing of a run is configured through Prefect.
-	_, err := c.call(ctx, http.MethodPost, "/work_pools/", map[string]any{
+	err := c.call(ctx, http.MethodPost, "/work_pools/", map[string]any{
 		"name": name, "type": WorkPoolType, "description": description, "base_job_template": map[string]any{},
 	}, nil)
 	if errors.Is(err, ErrConflict) {
@@ -31,7 +31,7 @@ func (c *Client) EnsureWorkPool(ctx context.Context, name, description string) e
 
 // Heartbeat says that the worker is there. It returns ErrNotFound when the pool is gone.
 func (c *Client) Heartbeat(ctx context.Context, pool, worker string) error {
-	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+url.PathEscape(pool)+"/workers/heartbeat", map[string]any{
+	err := c.call(ctx, http.MethodPost, "/work_pools/"+url.PathEscape(pool)+"/workers/heartbeat", map[string]any{
 		"name": worker, "heartbeat_interval_seconds": int(HeartbeatInterval / time.Second),
 	}, nil)
 	return err
@@ -43,7 +43,7 @@ func (c *Client) ScheduledRuns(ctx context.Context, pool string, before time.Tim
 	var out []struct {
 		FlowRun FlowRun `json:"flow_run"`
 	}
-	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+url.PathEscape(pool)+"/get_scheduled_flow_runs", map[string]any{
+	err := c.call(ctx, http.MethodPost, "/work_pools/"+url.PathEscape(pool)+"/get_scheduled_flow_runs", map[string]any{
 		"scheduled_before": before.UTC().Format(time.RFC3339Nano), "limit": 50,
 	}, &out)
 	if err != nil {
