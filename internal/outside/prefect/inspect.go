@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-//go:embed inspect.py
+//go:embed inspect_actions.py
 var inspectScript string
 
 // inspectLimit ends a reading that does not: a file may be made to take the parser long.

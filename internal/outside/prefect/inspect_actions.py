@@ -47,7 +47,8 @@ def read(file: str) -> ast.Module:
 
 def flow_names(tree: ast.Module) -> tuple[set[str], set[str]]:
     """Return the names that mean prefect.flow, and those that mean the module prefect."""
-    flows, modules = set(), set()
+    flows: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in ("prefect", "prefect.flows", "prefect.main"):
             flows.update(a.asname or a.name for a in node.names if a.name == "flow")
