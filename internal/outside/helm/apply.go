@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	helmkube "helm.sh/helm/v4/pkg/kube"
 	"helm.sh/helm/v4/pkg/release"
+	"helm.sh/helm/v4/pkg/release/common"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage/driver"
 
@@ -32,7 +34,7 @@ type ApplyRequest struct {
 // Result is how an act of Helm's went. It is filled as far as known beside an error too.
 type Result struct {
 	Revision  int
-	Installed bool            // there was no release before
+	Installed bool            // no revision had ever been deployed, so the install hooks ran
 	Objects   []kube.Object   // to be waited for: all but the chart's hooks
 	Workloads []kube.Workload // as they were applied
 	Notes     []string        // for the step
@@ -47,9 +49,10 @@ const (
 
 // Apply installs or upgrades the release, by server-side apply that takes back what others
 // have changed. It waits for the chart's hooks and for nothing else. A first install that
-// failed is upgraded, never uninstalled: its pods are the evidence. A release that a dead
-// process left locked is unlocked, with a note; that no living one works on it is the
-// caller's lock to ensure.
+// failed is not uninstalled, because its pods are the evidence, but installed over what it
+// made; its install hooks run again, for nobody knows how far they came. A release that a
+// dead process left locked is unlocked, with a note; that no living one works on it is
+// the caller's lock to ensure.
 func (c *Client) Apply(ctx context.Context, r ApplyRequest) (Result, error) {
 	var res Result
 	doing := "apply the chart " + r.Chart.Name
@@ -65,10 +68,11 @@ func (c *Client) Apply(ctx context.Context, r ApplyRequest) (Result, error) {
 	logs := &hookLogs{}
 	cfg.HookOutputFunc = logs.writer
 
-	last, err := newest(cfg, r.Release)
+	past, err := history(cfg, r.Release)
 	if err != nil {
 		return res, r.Redact.told(err, doing)
 	}
+	last, before := newest(past), deployed(past)
 	if last != nil {
 		note, err := unlock(cfg, last)
 		if err != nil {
@@ -92,7 +96,7 @@ func (c *Client) Apply(ctx context.Context, r ApplyRequest) (Result, error) {
 	post := &postRenderer{patch: r.Patch}
 	a := applying{cfg: cfg, r: r, ch: ch, values: values, post: post, waits: []helmkube.WaitOption{helmkube.WithWaitContext(ctx)}}
 	a.timeout = cmp.Or(r.HookTimeout, defaultHookTimeout)
-	res.Installed = last == nil
+	res.Installed = before == 0 || last.Info.Status == common.StatusUninstalled
 	got, err := post.run(ctx, func() (release.Releaser, error) {
 		if res.Installed {
 			return a.install(context.WithoutCancel(ctx))
@@ -112,7 +116,9 @@ func (c *Client) Apply(ctx context.Context, r ApplyRequest) (Result, error) {
 		c.forget()
 	}
 	if err == nil {
-		return res, nil
+		notes, err := c.sweep(ctx, r.Release, r.Patch.App.Namespace, past, before, res.Objects)
+		res.Notes = append(res.Notes, notes...)
+		return res, r.Redact.told(err, "remove what failed revisions of the release "+r.Release+" have left")
 	}
 	if post.err != nil {
 		return res, post.err
@@ -140,6 +146,7 @@ func (a applying) install(ctx context.Context) (release.Releaser, error) {
 	in.ReleaseName, in.Namespace = a.r.Release, a.r.Patch.App.Namespace
 	in.Description = a.r.Description
 	in.Labels = kube.ApplicationLabels(a.r.Patch.App)
+	in.Replace = true // of a revision that failed or was uninstalled; any other is in use
 	in.ServerSideApply, in.ForceConflicts = true, true
 	in.WaitStrategy, in.WaitOptions, in.Timeout = helmkube.HookOnlyStrategy, a.waits, a.timeout
 	in.PostRenderer = a.post
@@ -163,20 +170,33 @@ func (a applying) upgrade(ctx context.Context) (release.Releaser, error) {
 	return up.RunWithContext(ctx, a.r.Release, a.ch, a.values)
 }
 
-// newest returns the newest revision of a release; nil when there is none.
-func newest(cfg *action.Configuration, name string) (*releasev1.Release, error) {
-	got, err := cfg.Releases.Last(name)
+// history returns the revisions of a release, the oldest first; none is no error.
+func history(cfg *action.Configuration, name string) ([]*releasev1.Release, error) {
+	got, err := cfg.Releases.History(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the release %s: %w", name, err)
 	}
-	rel, ok := got.(*releasev1.Release)
-	if !ok {
-		return nil, slipway.Errorf(slipway.Conflict, "the release %s was written by another Helm, in a form that this one does not know", name)
+	out := make([]*releasev1.Release, 0, len(got))
+	for _, one := range got {
+		rel, ok := one.(*releasev1.Release)
+		if !ok {
+			return nil, slipway.Errorf(slipway.Conflict, "the release %s was written by another Helm, in a form that this one does not know", name)
+		}
+		out = append(out, rel)
 	}
-	return rel, nil
+	slices.SortFunc(out, func(a, b *releasev1.Release) int { return cmp.Compare(a.Version, b.Version) })
+	return out, nil
+}
+
+// newest returns the newest revision; nil when there is none.
+func newest(past []*releasev1.Release) *releasev1.Release {
+	if len(past) == 0 {
+		return nil
+	}
+	return past[len(past)-1]
 }
 
 func definesKinds(objects []kube.Object) bool {

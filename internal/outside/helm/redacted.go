@@ -41,10 +41,29 @@ func (redact Redactor) told(err error, doing string) error {
 		}
 	}
 	e := &slipway.Error{Kind: kindOf(err), Msg: doing + ": " + text}
-	if e.Kind == slipway.Unavailable {
-		e.Hint = "check that the cluster is up, then request the change again"
+	e.Hint = remedies[e.Kind]
+	for _, known := range knownFaults {
+		if strings.Contains(err.Error(), known.says) {
+			e.Kind, e.Hint = known.kind, known.hint
+		}
 	}
 	return e
+}
+
+var remedies = map[slipway.Kind]string{
+	slipway.Unavailable: "check that the cluster is up, then request the change again",
+	slipway.Forbidden:   "give Slipway's service account the rights that the chart needs",
+}
+
+// knownFaults are those of Helm's errors that do not say what to do.
+var knownFaults = []struct {
+	says string
+	kind slipway.Kind
+	hint string
+}{
+	{"cannot be imported into the current release", slipway.Conflict, "an object of that name is somebody else's: rename or delete it, then request the change again"},
+	{"must have at most 1048576 bytes", slipway.TooLarge, "Helm keeps the chart and its values in one Secret of at most 1 MiB: take files out of the chart, or exclude them with .helmignore"},
+	{"no matches for kind", slipway.Invalid, "the cluster lacks the custom resource definition, or this version of it: install what the chart depends on first"},
 }
 
 // ended is the error of something that its context ended.

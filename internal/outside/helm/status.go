@@ -19,7 +19,8 @@ type Status struct {
 
 // Status reads the newest revision of the release; none is no error.
 func (c *Client) Status(ctx context.Context, app slipway.Application, release string) (Status, error) {
-	rel, err := newest(c.configuration(ctx, app.Namespace), release)
+	past, err := history(c.configuration(ctx, app.Namespace), release)
+	rel := newest(past)
 	if err != nil || rel == nil {
 		return Status{}, Redactor(nil).told(err, "read the release "+release)
 	}

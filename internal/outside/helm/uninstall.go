@@ -3,11 +3,15 @@ package helm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
 	helmkube "helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release/common"
+	"helm.sh/helm/v4/pkg/storage/driver"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -29,30 +33,46 @@ func (c *Client) Uninstall(ctx context.Context, r UninstallRequest) (Result, err
 	cfg := c.configuration(ctx, r.App.Namespace)
 	logs := &hookLogs{}
 	cfg.HookOutputFunc = logs.writer
-	last, err := newest(cfg, r.Release)
+	past, err := history(cfg, r.Release)
 	if err != nil {
 		return res, r.Redact.told(err, doing)
 	}
+	last := newest(past)
 	if last == nil {
 		return res, nil
 	}
 	res.Revision = last.Version
-	un := action.NewUninstall(cfg)
-	un.IgnoreNotFound = true
-	un.WaitStrategy, un.WaitOptions = helmkube.StatusWatcherStrategy, []helmkube.WaitOption{helmkube.WithWaitContext(ctx)}
-	un.DeletionPropagation = "foreground" // the pods too, before the release counts as gone
-	un.Timeout = cmp.Or(r.Timeout, defaultHookTimeout)
-	got, err := un.Run(r.Release)
-	c.forget()
-	if err != nil {
-		res.Output, res.Cut = logs.text(r.Redact)
-		if cause := context.Cause(ctx); cause != nil {
-			return res, &ended{fmt.Sprintf("%s: %v", doing, cause), cause}
+	// The history goes last: it alone tells what else the release has made, so a crash
+	// before must find it again.
+	if last.Info.Status != common.StatusUninstalled {
+		un := action.NewUninstall(cfg)
+		un.IgnoreNotFound, un.KeepHistory = true, true
+		un.WaitStrategy, un.WaitOptions = helmkube.StatusWatcherStrategy, []helmkube.WaitOption{helmkube.WithWaitContext(ctx)}
+		un.DeletionPropagation = "foreground" // the pods too, before the release counts as gone
+		un.Timeout = cmp.Or(r.Timeout, defaultHookTimeout)
+		got, err := un.Run(r.Release)
+		c.forget()
+		if err != nil {
+			res.Output, res.Cut = logs.text(r.Redact)
+			if cause := context.Cause(ctx); cause != nil {
+				return res, &ended{fmt.Sprintf("%s: %v", doing, cause), cause}
+			}
+			return res, r.Redact.told(err, doing)
 		}
+		if got != nil && got.Info != "" {
+			res.Notes = append(res.Notes, strings.TrimSpace(got.Info))
+		}
+	}
+	// Helm removes what its newest revision has. After a failed upgrade that is not all.
+	notes, err := c.sweep(ctx, r.Release, r.App.Namespace, past, 0, nil)
+	res.Notes = append(res.Notes, notes...)
+	if err != nil {
 		return res, r.Redact.told(err, doing)
 	}
-	if got != nil && got.Info != "" {
-		res.Notes = append(res.Notes, got.Info)
+	for _, rel := range past {
+		if _, err := cfg.Releases.Delete(rel.Name, rel.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+			return res, r.Redact.told(err, doing)
+		}
 	}
 	return res, nil
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -64,8 +65,10 @@ const (
 )
 
 func init() {
-	// Its only words of its own are a reminder to set a logger, with a stack.
+	// Both libraries write to the standard error by themselves, in forms of their own.
+	// What they know comes back as an error, too.
 	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 }
 
 // New returns a client of the cluster that cfg names. It makes no request.

@@ -52,7 +52,7 @@ type RunnerConfig struct {
 	Grace time.Duration
 	// OutputMax bounds what is kept of one action's output, in bytes; 4 MiB when zero.
 	OutputMax int64
-	// NoSpare keeps no warm interpreter, which saves some 150 MB and costs 2 to 4 s
+	// NoSpare keeps no warm interpreter, which saves some 100 MB and costs 2 to 4 s
 	// at the start of each action.
 	NoSpare bool
 	Logger  *slog.Logger

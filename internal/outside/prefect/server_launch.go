@@ -82,10 +82,12 @@ func (s *Server) env(port int) map[string]string {
 		"PREFECT_API_URL":                            fmt.Sprintf("http://127.0.0.1:%d/api", port),
 		"PREFECT_SERVER_UI_ENABLED":                  "true",
 		"PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
-		"PREFECT_SERVER_ANALYTICS_ENABLED":           "false",
-		"PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED":  "false",
-		"PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED":  "false",
-		"PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED":   "false",
+		// The default is inside the Python environment, which may be read-only or shared.
+		"PREFECT_SERVER_UI_STATIC_DIRECTORY":        filepath.Join(s.Dir, "ui"),
+		"PREFECT_SERVER_ANALYTICS_ENABLED":          "false",
+		"PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false",
+		"PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
+		"PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED":  "false",
 		// Slipway keeps its own record of every run; Prefect's is for looking at.
 		"PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
 		"PREFECT_SERVER_LOGGING_LEVEL":              "WARNING",

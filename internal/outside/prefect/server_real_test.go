@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -135,5 +136,23 @@ func TestTheWrongAuthStringIsNamed(t *testing.T) {
 	version, err := NewClient(External{URL: strings.TrimSuffix(good.API, "/api"), Auth: good.Auth}, ClientOptions{}).Version(t.Context())
 	if err != nil || version != mustPython(t).Prefect {
 		t.Errorf("Version() = %s, %v", version, err)
+	}
+}
+
+// TestPrefectsPagesAreServed: people follow an action there while it runs.
+func TestPrefectsPagesAreServed(t *testing.T) {
+	s := sharedServer(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Endpoint().FlowRunURL(newUUID()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html") // as a browser; Prefect answers 404 to others
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+		t.Errorf("the page of a flow run is answered with %s %s", res.Status, res.Header.Get("Content-Type"))
 	}
 }
