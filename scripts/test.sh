@@ -15,6 +15,10 @@ if command -v pg_dropcluster >/dev/null; then service postgresql stop >/dev/null
 say "build"
 make build
 
+say "axe-core, for the checks of pages"
+command -v npm >/dev/null || need_packages npm
+(cd tools/web && npm ci --ignore-scripts --no-audit --no-fund --silent)
+
 # The longest build first, beside which nothing waits for it.
 say "cluster"
 test/cluster/cluster.sh up

@@ -34,8 +34,11 @@ func (w *installation) look(failed wire.Task) {
 	page.keep("application.png")
 
 	page.visit(fmt.Sprintf("%s/tasks/%d", w.URL, failed.ID))
-	page.contains("Run the upgrade pre-hook", "Run the upgrade hook", "failed with exit code 1", "Show output", "Stop components", "worker is stopped since task")
-	page.do(chromedp.Click(chromedp.CSS("details summary")))
+	page.contains("Run the upgrade pre-hook", "Run the upgrade hook", "failed with exit code 1", "Show output", "Stop worker of guestbook")
+	if _, err := chromedp.Run(page.ctx, chromedp.Evaluate[bool](
+		"(() => { const s = [...document.querySelectorAll('main details summary')].find(s => s.innerText.includes('Show output')); s.click(); return true })()")); err != nil {
+		w.T.Fatal(err)
+	}
 	page.contains(`column "author" already exists`)
 	page.keep("task.png")
 }
