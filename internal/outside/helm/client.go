@@ -99,6 +99,7 @@ func (c *Client) capabilities(getter *kube.Getter) (*common.Capabilities, error)
 	if err != nil {
 		return nil, err
 	}
+	dc.Invalidate() // what it keeps has no end of its own
 	version, err := dc.ServerVersion()
 	if err != nil {
 		return nil, err

@@ -28,12 +28,22 @@ var errTimeout = errors.New("time is up")
 // watch may die without a word, at intervals. An API server that does not answer for a
 // while is waited for as well.
 func (c *Client) await(ctx context.Context, timeout time.Duration, on []watched, check func(context.Context) (done bool, err error)) error {
+	return c.awaitAgain(ctx, timeout, on, func(ctx context.Context) (bool, time.Duration, error) {
+		done, err := check(ctx)
+		return done, c.resync, err
+	})
+}
+
+// awaitAgain is await for a check that knows when it wants to read again at the latest.
+func (c *Client) awaitAgain(ctx context.Context, timeout time.Duration, on []watched, check func(context.Context) (done bool, again time.Duration, err error)) error {
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	wake, stop := c.wakes(ctx, on)
 	defer stop()
 	for last := false; ; {
-		done, err := check(ctx)
+		begun := c.now()
+		done, again, err := check(ctx)
+		busy := c.now().Sub(begun)
 		switch {
 		case done, err != nil && !away(err):
 			return err
@@ -42,16 +52,17 @@ func (c *Client) await(ctx context.Context, timeout time.Duration, on []watched,
 		case last:
 			return errTimeout
 		}
-		if last, err = c.rest(ctx, wake, limit.C); err != nil {
+		if last, err = c.rest(ctx, wake, limit.C, max(settle, busy), min(again, c.resync)); err != nil {
 			return err
 		}
 	}
 }
 
-// rest waits for the next reason to read. last is true when the time is up, and one
-// reading is left.
-func (c *Client) rest(ctx context.Context, wake <-chan struct{}, limit <-chan time.Time) (last bool, err error) {
-	pause, next := time.NewTimer(settle), time.NewTimer(c.resync)
+// rest waits for the next reason to read, and in any case for least: as long as the last
+// reading took, so that a large application does not keep the API server busy with it.
+// last is true when the time is up, and one reading is left.
+func (c *Client) rest(ctx context.Context, wake <-chan struct{}, limit <-chan time.Time, least, again time.Duration) (last bool, err error) {
+	pause, next := time.NewTimer(least), time.NewTimer(again)
 	defer pause.Stop()
 	defer next.Stop()
 	select {

@@ -66,7 +66,7 @@ func explain(err error, format string, args ...any) error {
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		e.Kind = slipway.Forbidden
-		e.Hint = "give Slipway's service account the rights of deploy/chart, or check its kubeconfig"
+		e.Hint = "give Slipway's user in the cluster the rights that it needs, or check its kubeconfig"
 	case apierrors.IsNotFound(err):
 		e.Kind = slipway.NotFound
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):

@@ -212,6 +212,7 @@ func (r *jobRun) refused(err error, want *batchv1.Job) error {
 		return told
 	}
 	e.Msg = r.opts.Redact(e.Msg)
+	e.Err = nil // it quotes what it refused, and a cause is logged
 	code := slipway.CodeJobFailed
 	if e.Kind == slipway.Invalid {
 		code = slipway.CodeInvalidArgument

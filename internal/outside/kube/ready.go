@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -48,7 +49,7 @@ func (c *Client) Ready(ctx context.Context, app slipway.Application, objects []O
 	if opts.Redact == nil {
 		opts.Redact = func(s string) string { return s }
 	}
-	w := &readiness{c: c, app: app, opts: opts, begun: c.now(), stuck: map[string]time.Time{}, steady: map[Object]steadiness{}}
+	w := &readiness{c: c, app: app, opts: opts, begun: c.now(), stuck: map[string]time.Time{}, steady: map[types.UID]steadiness{}}
 	longest := opts.Timeout
 	for _, o := range objects {
 		if !hasStatus(o) {
@@ -61,7 +62,7 @@ func (c *Client) Ready(ctx context.Context, app slipway.Application, objects []O
 		return nil
 	}
 	// The last reading falls after the longest time-out, so it is check that ends the wait.
-	err := c.await(ctx, longest, w.watches(), w.check)
+	err := c.awaitAgain(ctx, longest, w.watches(), w.check)
 	if errors.Is(err, errTimeout) {
 		return slipway.Errorf(slipway.Unavailable, "%s is not ready after %s", w.pending[0], longest)
 	}
@@ -91,9 +92,10 @@ type readiness struct {
 	opts    ReadyOptions
 	begun   time.Time
 	pending []Object
-	stuck   map[string]time.Time // since when a container cannot start, by pod and container
-	steady  map[Object]steadiness
+	stuck   map[string]time.Time     // since when a container cannot start, by pod and container
+	steady  map[types.UID]steadiness // since when each pod runs
 	told    string
+	again   time.Duration // until the next reading, at the latest
 }
 
 func (w *readiness) timeoutOf(o Object) time.Duration {
@@ -119,13 +121,14 @@ func (w *readiness) watches() []watched {
 
 // check reads what is pending. It keeps the order of the objects, so that the same state
 // always gives the same words.
-func (w *readiness) check(ctx context.Context) (bool, error) {
+func (w *readiness) check(ctx context.Context) (bool, time.Duration, error) {
+	w.again = w.c.resync
 	var still []Object
 	var why []string
 	for _, o := range w.pending {
 		message, err := w.examine(ctx, o)
 		if err != nil {
-			return false, err
+			return false, w.again, err
 		}
 		if message != "" {
 			still = append(still, o)
@@ -133,7 +136,7 @@ func (w *readiness) check(ctx context.Context) (bool, error) {
 		}
 	}
 	if len(still) == 0 {
-		return true, nil
+		return true, 0, nil
 	}
 	if w.opts.Progress != nil {
 		if now := strings.Join(why, "; "); now != w.told {
@@ -141,7 +144,7 @@ func (w *readiness) check(ctx context.Context) (bool, error) {
 			w.opts.Progress(w.opts.Redact(now))
 		}
 	}
-	return false, nil
+	return false, w.again, nil
 }
 
 // examine returns "" when o is ready, what it lacks while there is hope, and an error
@@ -167,7 +170,14 @@ func (w *readiness) examine(ctx context.Context, o Object) (string, error) {
 	lacks := strings.TrimSuffix(strings.ToLower(res.Message[:min(1, len(res.Message))])+res.Message[min(1, len(res.Message)):], ".")
 	switch {
 	case res.Status == status.CurrentStatus:
-		return w.unsteady(ctx, o, u)
+		lacks, err := w.unsteady(ctx, u)
+		if err != nil || lacks == "" {
+			return "", err
+		}
+		if spent >= w.timeoutOf(o) {
+			return "", w.notReady(ctx, o, u, lacks, spent)
+		}
+		return fmt.Sprintf("%s: %s", o, lacks), nil
 	case res.Status == status.FailedStatus && o.Kind == "Job":
 		return "", w.notReady(ctx, o, u, w.conditionText(u, lacks), spent)
 	}
@@ -175,6 +185,7 @@ func (w *readiness) examine(ctx context.Context, o Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	w.watchRunning(pods)
 	if final := w.finalFault(u, pods); final != "" {
 		return "", w.notReady(ctx, o, u, final, spent)
 	}

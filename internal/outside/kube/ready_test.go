@@ -167,6 +167,7 @@ func TestReadyForgetsAFaultThatHeals(t *testing.T) {
 	d := deployment("web", 1)
 	p := stuckPod("web-1", waiting("CreateContainerConfigError", `secret "db" not found`), 0)
 	w := newWorld(t, interceptor.Funcs{}, d, p)
+	p.ResourceVersion = ""
 	go func() { // the secret appears, and the pod runs
 		time.Sleep(100 * time.Millisecond)
 		var now appsv1.Deployment
@@ -175,6 +176,10 @@ func TestReadyForgetsAFaultThatHeals(t *testing.T) {
 			return
 		}
 		if err := w.api.Status().Update(context.Background(), rolledOut(&now)); err != nil {
+			t.Error(err)
+		}
+		p.Status.ContainerStatuses[0].State = running()
+		if err := w.api.Status().Update(context.Background(), p); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -282,6 +287,35 @@ func TestReadyOfWhatHasNoProbe(t *testing.T) {
 	err := w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 5 * time.Second})
 	if spent := time.Since(begun); err != nil || spent < 490*time.Millisecond {
 		t.Errorf("Ready() = %v after %s, want it to watch for 300ms after the restart", err, spent)
+	}
+}
+
+func TestReadyOfWhatIsCurrentAndDoesNotRun(t *testing.T) {
+	t.Parallel()
+	ended := podOf("web-1", "web", corev1.PodRunning)
+	ended.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", State: exited(2, "Error")}}
+	long := podOf("web-2", "web", corev1.PodRunning)
+	long.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", Ready: true, State: corev1.ContainerState{
+		Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-time.Hour))}}}}
+	for _, tc := range []struct {
+		name  string
+		pods  []client.Object
+		ready bool
+	}{
+		{"its container has just ended", []client.Object{ended, long}, false},
+		{"it has run for an hour", []client.Object{long, podOf("web-3", "web", corev1.PodFailed)}, true},
+		{"it is stopped", nil, true},
+	} {
+		objects := []client.Object{rolledOut(deployment("web", 1))}
+		for _, p := range tc.pods {
+			objects = append(objects, p.DeepCopyObject().(client.Object))
+		}
+		w := newWorld(t, interceptor.Funcs{}, objects...)
+		w.steadyFor = time.Minute
+		err := w.Ready(soon(t), guestbook, []Object{object("Deployment", "web")}, ReadyOptions{Timeout: 200 * time.Millisecond})
+		if (err == nil) != tc.ready {
+			t.Errorf("%s: Ready() = %v, want ready %v", tc.name, err, tc.ready)
+		}
 	}
 }
 
