@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"helm.sh/helm/v4/pkg/release/common"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -176,17 +177,20 @@ func TestRealLife(t *testing.T) {
 	if s.replicas() != 2 {
 		t.Errorf("the replicas are %d, want the chart's own 2", s.replicas())
 	}
-	r = s.request(map[string]any{"odd": false, "nightly": false})
-	s.apply(r)
+	r = s.request(map[string]any{"odd": false, "nightly": false, "web": map[string]any{"grace": 6}})
+	res4 := s.apply(r)
 	if _, err := s.set.CoreV1().ConfigMaps(s.app.Namespace).Get(ctx, "guestbook-listed", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("what the chart dropped: %v", err)
 	}
 	st, err := s.Status(ctx, s.app, "guestbook")
+	if diff := cmp.Diff(st.Objects, res4.Objects, cmpopts.SortSlices(func(a, b kube.Object) bool { return a.String() < b.String() })); diff != "" {
+		t.Errorf("the objects by Helm's storage (-) and by the apply (+):\n%s", diff)
+	}
 	if err != nil || st.Revision != 4 || st.State != "deployed" || st.Chart != "shop" || st.Version != "0.3.1" {
 		t.Errorf("the status is %+v, %v", st, err)
 	}
 
-	for range 2 { // the second time there is nothing
+	for range 2 { // the second time there is nothing; the pods of web take their grace
 		if _, err := s.Uninstall(ctx, UninstallRequest{App: s.app, Release: "guestbook", Timeout: time.Minute, Redact: redact}); err != nil {
 			t.Error(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"slipway.dev/slipway/internal/outside/kube"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -15,6 +16,9 @@ type Status struct {
 	Version     string // of the chart
 	Description string
 	Updated     time.Time
+	// Objects are those of the revision but for the chart's hooks, in order: what was
+	// applied, and is to be waited for after a restart.
+	Objects []kube.Object
 }
 
 // Status reads the newest revision of the release; none is no error.
@@ -28,5 +32,6 @@ func (c *Client) Status(ctx context.Context, app slipway.Application, release st
 	if rel.Chart != nil && rel.Chart.Metadata != nil {
 		s.Chart, s.Version = rel.Chart.Metadata.Name, rel.Chart.Metadata.Version
 	}
-	return s, nil
+	s.Objects, err = objectsOf(rel)
+	return s, err
 }

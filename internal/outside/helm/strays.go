@@ -32,7 +32,7 @@ func strays(past []*releasev1.Release, after int, stay []kube.Object) ([]kube.Ob
 		}
 		for _, o := range objects {
 			plain := o
-			plain.Version = ""
+			plain.Component, plain.Version = "", ""
 			if !known[plain] {
 				known[plain] = true // named once
 				out = append(out, o)
@@ -64,7 +64,8 @@ func objectsOf(rel *releasev1.Release) ([]kube.Object, error) {
 	for _, doc := range flatten(docs) {
 		u := &unstructured.Unstructured{Object: doc}
 		kind := u.GroupVersionKind()
-		o := kube.Object{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+		o := kube.Object{Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Namespace: u.GetNamespace(), Name: u.GetName(),
+			Component: u.GetLabels()[kube.LabelComponent]}
 		if o.Namespace == "" && !kube.ClusterWide(o) {
 			o.Namespace = rel.Namespace
 		}

@@ -24,7 +24,8 @@ type UninstallRequest struct {
 	Redact  Redactor
 }
 
-// Uninstall removes the release and its history, and waits until its objects are gone.
+// Uninstall removes the release and its history, and waits until its objects and the
+// application's pods are gone.
 // One that is gone already is no error. Objects that the chart marks to be kept are kept,
 // and named in a note.
 func (c *Client) Uninstall(ctx context.Context, r UninstallRequest) (Result, error) {
@@ -64,9 +65,17 @@ func (c *Client) Uninstall(ctx context.Context, r UninstallRequest) (Result, err
 		}
 	}
 	// Helm removes what its newest revision has. After a failed upgrade that is not all.
-	notes, err := c.sweep(ctx, r.Release, r.App.Namespace, past, 0, nil)
-	res.Notes = append(res.Notes, notes...)
+	made, err := strays(past, 0, nil)
 	if err != nil {
+		return res, r.Redact.told(err, doing)
+	}
+	for _, o := range made {
+		if _, err := c.kube.DeleteOwned(ctx, o, r.Release, r.App.Namespace); err != nil {
+			return res, r.Redact.told(err, doing)
+		}
+	}
+	// Its wait takes an object that it has not seen yet for one that is gone.
+	if err := c.kube.Gone(ctx, r.App, r.Release, made, cmp.Or(r.Timeout, defaultHookTimeout)); err != nil {
 		return res, r.Redact.told(err, doing)
 	}
 	for _, rel := range past {

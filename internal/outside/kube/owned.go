@@ -21,9 +21,7 @@ func (c *Client) DeleteOwned(ctx context.Context, o Object, release, namespace s
 	if err != nil {
 		return false, explain(err, "read %s in namespace %s", o, o.Namespace)
 	}
-	notes := u.GetAnnotations()
-	if notes["meta.helm.sh/release-name"] != release || notes["meta.helm.sh/release-namespace"] != namespace ||
-		notes["helm.sh/resource-policy"] == "keep" || u.GetDeletionTimestamp() != nil {
+	if !ownedBy(u, release, namespace) || u.GetDeletionTimestamp() != nil {
 		return false, nil
 	}
 	uid := u.GetUID()
