@@ -167,7 +167,7 @@ func (s *Service) answer(ctx context.Context, tx *store.Tx, c slipway.Caller, pa
 func turnForAction(ctx context.Context, tx *store.Tx, app slipway.Application, call slipway.ActionCall, how turning) (child slipway.Task, end *store.CallEnd, err error) {
 	var args componentArgs
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return child, failed(slipway.CodeInvalidArgument, "components must be a list of names"), nil
+		return child, failed(slipway.CodeInvalidArgument, "components must be a list of names"), nil //nolint:nilerr // the refusal is the answer of the call
 	}
 	known, err := componentsOf(ctx, tx, app)
 	if err != nil {
@@ -201,7 +201,7 @@ func versionForAction(ctx context.Context, tx *store.Tx, app slipway.Application
 		Target string `json:"target_version"`
 	}
 	if err := json.Unmarshal(call.Args, &args); err != nil || strings.TrimSpace(args.Target) == "" {
-		return child, failed(slipway.CodeInvalidArgument, "target_version must be a version, such as 1.6.0"), nil
+		return child, failed(slipway.CodeInvalidArgument, "target_version must be a version, such as 1.6.0"), nil //nolint:nilerr // the refusal is the answer of the call
 	}
 	target := strings.TrimSpace(args.Target)
 	if parent.Kind != slipway.UpgradeTask {

@@ -44,7 +44,7 @@ func (s *session) loadContexts() (contexts, error) {
 	none := contexts{Contexts: map[string]savedServer{}}
 	path, err := s.contextsPath()
 	if err != nil {
-		return none, nil
+		return none, nil //nolint:nilerr // no file is no contexts
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

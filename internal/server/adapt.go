@@ -144,12 +144,12 @@ func (t tools) CheckChart(ctx context.Context, b spec.Bundle, d slipway.DriverSp
 	if err != nil {
 		// Parameters without a default cannot be guessed.
 		facts.Warnings = append(facts.Warnings, "the chart was not rendered: "+err.Error())
-		return facts, nil
+		return facts, nil //nolint:nilerr // it is a fault or a warning of the driver
 	}
 	values, err := spec.Values(b, d, frozen)
 	if err != nil {
 		facts.Faults = append(facts.Faults, slipway.FieldError{File: d.Chart.Values, Path: "spec.helm.main.values", Msg: err.Error()})
-		return facts, nil
+		return facts, nil //nolint:nilerr // it is a fault or a warning of the driver
 	}
 	app := slipway.Application{Project: "example", Environment: "check", Name: d.Name, Namespace: "example-check"}
 	out, err := t.charts.Render(ctx, helm.RenderRequest{
@@ -158,7 +158,7 @@ func (t tools) CheckChart(ctx context.Context, b spec.Bundle, d slipway.DriverSp
 	})
 	if err != nil {
 		facts.Faults = append(facts.Faults, slipway.FieldError{Path: "spec.helm.main", Msg: err.Error()})
-		return facts, nil
+		return facts, nil //nolint:nilerr // it is a fault or a warning of the driver
 	}
 	found := map[string][]string{}
 	for _, w := range out.Workloads {

@@ -9,6 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +36,7 @@ func listen(c config.Config, h http.Handler, log *slog.Logger) (*listener, error
 				WithHint("see tls.cert_file and tls.key_file")
 		}
 	}
-	socket, err := net.Listen("tcp", c.Listen)
+	socket, err := new(net.ListenConfig).Listen(context.Background(), "tcp", c.Listen)
 	if err != nil {
 		return nil, slipway.Errorf(slipway.Unavailable, "cannot listen on %s: %v", c.Listen, err).
 			WithHint("another program may use it; choose another with --listen")
@@ -42,11 +45,32 @@ func listen(c config.Config, h http.Handler, log *slog.Logger) (*listener, error
 }
 
 // listenForActions opens a listener of its own on loopback, by which the actions that run
-// on this machine call back, whatever the public one is and whoever serves it.
-func listenForActions(h http.Handler, log *slog.Logger) (*listener, error) {
-	socket, err := net.Listen("tcp", "127.0.0.1:0")
+// on this machine call back, whatever the public one is and whoever serves it. It takes
+// the port that it had before, because an action that outlived the process goes on calling
+// there.
+func listenForActions(dir string, h http.Handler, log *slog.Logger) (*listener, error) {
+	file := filepath.Join(dir, "actions-port")
+	var socket net.Listener
+	before, err := os.ReadFile(file)
+	if err == nil {
+		if port, err := strconv.ParseUint(strings.TrimSpace(string(before)), 10, 16); err == nil {
+			socket, err = new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", strconv.FormatUint(port, 10)))
+			if err != nil {
+				log.Warn("the port of actions is taken; actions that still run reach the public address only", "error", err)
+			}
+		}
+	}
+	if socket == nil {
+		if socket, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
+			return nil, fmt.Errorf("listen for actions: %w", err)
+		}
+	}
+	_, port, err := net.SplitHostPort(socket.Addr().String())
+	if err == nil {
+		err = os.WriteFile(file, []byte(port+"\n"), 0o600)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("listen for actions: %w", err)
+		return nil, errors.Join(fmt.Errorf("keep the port of actions: %w", err), socket.Close())
 	}
 	return newListener(socket, nil, h, log), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,13 +99,4 @@ func openBox(ctx context.Context, c config.Config, s *store.Store) (*secret.Box,
 			Hint: "replicas over one database share one keyset"}
 	}
 	return box, nil
-}
-
-// closeAll closes in the order given and joins what went wrong.
-func closeAll(cs ...io.Closer) error {
-	var err error
-	for _, c := range cs {
-		err = errors.Join(err, c.Close())
-	}
-	return err
 }

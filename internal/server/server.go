@@ -191,7 +191,7 @@ func (s *Server) actionURLs() []string {
 func (s *Server) openListeners() (err error) {
 	h := s.handler()
 	if s.Config.Role.Works() {
-		if s.actions, err = listenForActions(h, s.log); err != nil {
+		if s.actions, err = listenForActions(s.Config.DataDir, h, s.log); err != nil {
 			return err
 		}
 	}

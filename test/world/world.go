@@ -9,6 +9,7 @@ package world
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -90,6 +91,8 @@ type World struct {
 	URL     string // of the server that is spoken to
 	API     *client.Client
 	Servers []*Process // in the order of their starts
+
+	ports map[string]int // by data directory
 }
 
 // Process is one slipway server.
@@ -121,10 +124,9 @@ func Prepare(t testing.TB) *World {
 		t.Fatal(err)
 	}
 	name := strings.ToLower(strings.NewReplacer("Test", "", "/", "-", "_", "-").Replace(t.Name()))
-	if len(name) > 20 {
-		name = name[:20]
-	}
-	w := &World{T: t, bin: bin, Dir: dir, Env: strings.TrimRight("e2e-"+name, "-") + "/dev"}
+	// A namespace of its own for each world of each run: an earlier one may still be going.
+	name = fmt.Sprintf("%s-%s", strings.TrimRight(name[:min(len(name), 14)], "-"), strings.ToLower(rand.Text()[:6]))
+	w := &World{T: t, bin: bin, Dir: dir, Env: "e2e-" + name + "/dev"}
 	t.Cleanup(w.close)
 	return w
 }
@@ -139,7 +141,13 @@ func (w *World) Start(data string, flags ...string) *Process {
 
 func (w *World) Launch(data string, flags ...string) *Process {
 	w.T.Helper()
-	port := FreePort(w.T)
+	if w.ports[data] == 0 {
+		if w.ports == nil {
+			w.ports = map[string]int{}
+		}
+		w.ports[data] = FreePort(w.T) // and the same again after a restart, as for an operator
+	}
+	port := w.ports[data]
 	args := append([]string{
 		"server", "--data-dir", filepath.Join(w.Dir, data), "--listen", fmt.Sprintf("127.0.0.1:%d", port),
 		"--kubernetes-kubeconfig", Kubeconfig(w.T), "--python-venv", Venv(w.T), "--actions-image-wait", "20s",

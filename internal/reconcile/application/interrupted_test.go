@@ -36,7 +36,6 @@ type fakeWorld struct {
 	did     []string
 	record  int64
 	started map[string]int // flow run → processes
-	upgrade func()         // what the core action does
 }
 
 // call is one call of the world, with its effect.

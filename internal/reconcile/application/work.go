@@ -67,7 +67,7 @@ func (w *work) carryOn() error {
 				return context.Cause(ctx) // this process is being stopped; the next one carries on
 			}
 			// The end was asked for; what follows must be written all the same.
-			ctx = context.WithoutCancel(ctx)
+			ctx = context.WithoutCancel(ctx) //nolint:fatcontext // once: the new one never ends
 		}
 		snap, err := w.r.read(ctx, w.snap.Task.ID)
 		if err != nil {
