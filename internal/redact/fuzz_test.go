@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -29,7 +30,8 @@ func FuzzString(f *testing.F) {
 				t.Errorf("the secret %q comes through: %q", trimmed, got)
 			}
 		}
-		if twice := r.String(got); twice != got && !strings.ContainsAny(secret, "<>") && !strings.Contains(Mark, trimmed) {
+		// A secret that parts words leaves other words behind than it stood between.
+		if twice := r.String(got); twice != got && strings.IndexFunc(secret, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) < 0 {
 			t.Errorf("twice is not once:\n%q\n%q", got, twice)
 		}
 		if utf8.ValidString(text) && utf8.ValidString(secret) && !utf8.ValidString(got) {

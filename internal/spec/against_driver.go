@@ -95,7 +95,9 @@ func CheckAgainstDriver(s slipway.ApplicationSpec, d slipway.DriverSpec, at Posi
 			faults = append(faults, at.fault("driver "+d.Name+" does not let this component be scaled", "leave replicas out", "components", name, "replicas"))
 		}
 	}
-	return append(faults, parameterFaults(s, d, at)...)
+	faults = append(faults, parameterFaults(s, d, at)...)
+	byPlace(faults)
+	return faults
 }
 
 func parameterFaults(s slipway.ApplicationSpec, d slipway.DriverSpec, at Positions) []slipway.FieldError {

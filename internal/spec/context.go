@@ -131,8 +131,8 @@ type ContextSecret struct {
 // SecretRef says where in the application's namespace a secret's value stands: a key of
 // a Kubernetes Secret.
 type SecretRef struct {
+	Key  string `json:"key"` // in the alphabet's order, so that JSON read and written again is the same
 	Name string `json:"name"`
-	Key  string `json:"key"`
 }
 
 // ContextService is an endpoint that the driver declares.

@@ -43,6 +43,7 @@ func ParseDriver(b Bundle) (slipway.DriverSpec, []string, error) {
 		return none, nil, err
 	}
 	var warnings []string
+	byPlace(d.notes)
 	for _, w := range d.notes {
 		warnings = append(warnings, w.String())
 	}

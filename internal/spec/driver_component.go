@@ -36,7 +36,8 @@ func (d *driverReader) named(n *node, path string) []entry {
 
 func (d *driverReader) components(n *node) map[string]slipway.Component {
 	out := map[string]slipway.Component{}
-	for _, e := range d.named(n, "spec.components") {
+	entries := d.named(n, "spec.components")
+	for _, e := range entries {
 		path := join("spec.components", e.key)
 		d.checkName(e.pos, path, "a component", e.key)
 		if _, twice := out[e.key]; twice {
@@ -52,7 +53,7 @@ func (d *driverReader) components(n *node) map[string]slipway.Component {
 			}
 		}
 	}
-	d.sameSelector(n, out)
+	d.sameSelector(entries, out)
 	if len(out) == 0 {
 		return nil
 	}
@@ -91,12 +92,12 @@ var (
 )
 
 // sameSelector refuses two components that would always be the same workloads.
-func (d *driverReader) sameSelector(n *node, components map[string]slipway.Component) {
-	names := slices.Sorted(maps.Keys(components))
-	for i, a := range names {
-		for _, b := range names[i+1:] {
-			if len(components[a].Selector) > 0 && maps.Equal(components[a].Selector, components[b].Selector) {
-				d.fault(n.pos, join("spec.components", b)+".selector", "give each component labels of its own", "is the same as that of %s", a)
+func (d *driverReader) sameSelector(entries []entry, components map[string]slipway.Component) {
+	for i, a := range entries {
+		for _, b := range entries[i+1:] {
+			same := maps.Equal(components[a.key].Selector, components[b.key].Selector)
+			if same && a.key != b.key && len(components[a.key].Selector) > 0 {
+				d.fault(b.pos, join("spec.components", b.key)+".selector", "give each component labels of its own", "is the same as that of %s", a.key)
 			}
 		}
 	}

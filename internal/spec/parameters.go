@@ -139,8 +139,9 @@ func checkParameters(schema, values map[string]any) ([]valueFault, error) {
 		case !declared && !patterns && !additional:
 			faults = append(faults, valueFault{[]string{name}, "the driver has no such parameter", didYouMean(name, known)})
 		case declared && isSecret(sub) && isReference:
-			if err := slipway.CheckName("a secret", secret); err != nil {
-				faults = append(faults, valueFault{[]string{name}, err.Error(), ""})
+			var e *slipway.Error
+			if errors.As(slipway.CheckName("a secret", secret), &e) {
+				faults = append(faults, valueFault{[]string{name}, e.Msg, e.Hint})
 			}
 		case declared && isSecret(sub):
 			faults = append(faults, valueFault{[]string{name}, "is a secret and cannot be written here",
@@ -152,7 +153,14 @@ func checkParameters(schema, values map[string]any) ([]valueFault, error) {
 		}
 	}
 	found, err := validate(withoutSecrets(schema), judged)
-	return append(faults, found...), err
+	for _, f := range found {
+		// What is written wrongly is not missing as well.
+		if len(f.parts) == 1 && values[f.parts[0]] != nil && judged[f.parts[0]] == nil {
+			continue
+		}
+		faults = append(faults, f)
+	}
+	return faults, err
 }
 
 // withoutSecrets returns the schema for the parameters that are no secrets, but for what

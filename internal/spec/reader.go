@@ -43,12 +43,17 @@ func faultsError(what string, faults []slipway.FieldError) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(faults, func(a, b slipway.FieldError) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	byPlace(faults)
 	e := slipway.Errorf(slipway.Invalid, "%s has %s", what, count(len(faults), "fault"))
 	e.Fields = faults
 	return e
+}
+
+// byPlace sorts faults as a person reads the file.
+func byPlace(faults []slipway.FieldError) {
+	slices.SortStableFunc(faults, func(a, b slipway.FieldError) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 }
 
 func count(n int, noun string) string {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -143,6 +145,11 @@ func helmValue(n *node, path string) (any, error) {
 		if b, ok := oldBooleans[n.raw]; ok {
 			return b, nil
 		}
+		if oldNumber.MatchString(n.raw) {
+			if f, err := strconv.ParseFloat(n.raw, 64); err == nil && !math.IsInf(f, 0) {
+				return normalNumbers(f), nil
+			}
+		}
 	case numberShape:
 		if f, ok := n.value.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 			return nil, fmt.Errorf("%s as a number that is none", path)
@@ -151,7 +158,11 @@ func helmValue(n *node, path string) (any, error) {
 	return n.value, nil
 }
 
+// oldNumber is what that reader takes for a number beyond ours: 1e3, 08.
+var oldNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+
 var oldBooleans = map[string]bool{
+	"y": true, "Y": true, "n": false, "N": false,
 	"yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }

@@ -10,6 +10,11 @@ import (
 
 // arithmetic applies an operator by Python's rules.
 func (r *renderer) arithmetic(at expression, op string, a, b any) any {
+	for _, v := range []any{a, b} {
+		if _, ok := v.(markup); ok {
+			r.fail(at, "join text with ~", "does %s with text from tojson", op)
+		}
+	}
 	switch op {
 	case "+":
 		if v, ok := r.concat(at, a, b); ok {
@@ -126,7 +131,7 @@ func (r *renderer) whole(at expression, op string, a, b int64) any {
 		return a * b
 	case "**":
 		if b < 0 {
-			return r.float(at, op, float64(a), float64(b))
+			return r.float(at, op, float64(a), float64(b)) // which refuses it
 		}
 		return r.power(at, a, b)
 	}
@@ -186,14 +191,8 @@ func (r *renderer) float(at expression, op string, a, b float64) any {
 	case "*":
 		return a * b
 	case "**":
-		if a == 0 && b < 0 {
-			r.fail(at, "", "divides by zero")
-		}
-		v := math.Pow(a, b)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			r.fail(at, "", "makes a number that is none")
-		}
-		return v
+		// The last digit of such a power depends on the machine's mathematics.
+		r.fail(at, "", "has ** with a number that is not whole, or below 0")
 	}
 	if b == 0 {
 		r.fail(at, "", "divides by zero")
@@ -205,7 +204,10 @@ func (r *renderer) float(at expression, op string, a, b float64) any {
 		return math.Floor(a / b)
 	case "%":
 		m := math.Mod(a, b)
-		if m != 0 && (m < 0) != (b < 0) {
+		if m == 0 {
+			return math.Copysign(0, b)
+		}
+		if (m < 0) != (b < 0) {
 			m += b
 		}
 		return m
@@ -218,11 +220,11 @@ func (r *renderer) float(at expression, op string, a, b float64) any {
 func (r *renderer) compare(at expression, op string, a, b any) bool {
 	switch op {
 	case "==":
-		return equal(a, b)
+		return r.equal(a, b)
 	case "!=":
-		return !equal(a, b)
+		return !r.equal(a, b)
 	}
-	c, ok := order(a, b)
+	c, ok := r.order(a, b)
 	if !ok {
 		r.fail(at, "", "cannot compare %s with %s", typeName(a), typeName(b))
 	}
@@ -237,15 +239,30 @@ func (r *renderer) compare(at expression, op string, a, b any) bool {
 	return c >= 0
 }
 
-func equal(a, b any) bool {
-	a, b = plainNumber(a), plainNumber(b)
+// maxDepth is how deep lists may stand in lists where they are compared or printed.
+const maxDepth = 100
+
+// equal is Python's ==.
+func (r *renderer) equal(a, b any) bool { return r.equalAt(a, b, 0) }
+
+func (r *renderer) deep(depth int) {
+	r.step(nil)
+	if depth > maxDepth {
+		r.fail(nil, "", "has lists nested more than %d deep", maxDepth)
+	}
+}
+
+func (r *renderer) equalAt(a, b any, depth int) bool {
+	r.deep(depth)
+	a, b = plainNumber(unmarked(a)), plainNumber(unmarked(b))
+	same := func(x, y any) bool { return r.equalAt(x, y, depth+1) }
 	switch x := a.(type) {
 	case *list:
 		y, ok := b.(*list)
-		return ok && slices.EqualFunc(x.items, y.items, equal)
+		return ok && slices.EqualFunc(x.items, y.items, same)
 	case tuple:
 		y, ok := b.(tuple)
-		return ok && slices.EqualFunc(x, y, equal)
+		return ok && slices.EqualFunc(x, y, same)
 	case *dict:
 		y, ok := b.(*dict)
 		if !ok || len(x.keys) != len(y.keys) {
@@ -253,7 +270,7 @@ func equal(a, b any) bool {
 		}
 		for k, v := range x.values {
 			w, has := y.values[k]
-			if !has || !equal(v, w) {
+			if !has || !same(v, w) {
 				return false
 			}
 		}
@@ -261,15 +278,18 @@ func equal(a, b any) bool {
 	case *namespace, function:
 		return false
 	}
-	if c, ok := order(a, b); ok {
+	if c, ok := r.orderAt(a, b, depth); ok {
 		return c == 0
 	}
 	return a == nil && b == nil
 }
 
 // order compares two values that have an order: numbers, texts, lists of such.
-func order(a, b any) (int, bool) {
-	a, b = plainNumber(a), plainNumber(b)
+func (r *renderer) order(a, b any) (int, bool) { return r.orderAt(a, b, 0) }
+
+func (r *renderer) orderAt(a, b any, depth int) (int, bool) {
+	r.deep(depth)
+	a, b = plainNumber(unmarked(a)), plainNumber(unmarked(b))
 	switch x := a.(type) {
 	case string:
 		y, ok := b.(string)
@@ -290,22 +310,21 @@ func order(a, b any) (int, bool) {
 		}
 	case *list:
 		if y, ok := b.(*list); ok {
-			return orderItems(x.items, y.items)
+			return r.orderItems(x.items, y.items, depth)
 		}
 	case tuple:
 		if y, ok := b.(tuple); ok {
-			return orderItems(x, y)
+			return r.orderItems(x, y, depth)
 		}
 	}
 	return 0, false
 }
 
-func orderItems(a, b []any) (int, bool) {
+func (r *renderer) orderItems(a, b []any, depth int) (int, bool) {
 	for i := range min(len(a), len(b)) {
-		if equal(a[i], b[i]) {
-			continue
+		if !r.equalAt(a[i], b[i], depth+1) {
+			return r.orderAt(a[i], b[i], depth+1)
 		}
-		return order(a[i], b[i])
 	}
 	return cmp.Compare(len(a), len(b)), true
 }

@@ -72,7 +72,7 @@ func (c *call) text(i int, name, otherwise string) string {
 	if !ok {
 		return otherwise
 	}
-	s, ok := v.(string)
+	s, ok := unmarked(v).(string)
 	if !ok {
 		c.fail("", "%s needs text as %s, not %s", c.name, name, typeName(v))
 	}

@@ -123,3 +123,31 @@ func compareYAML(t *testing.T, got, want string) {
 		t.Errorf("got, want as YAML (-, +):\n%s\ngot:\n%s", d, got)
 	}
 }
+
+// World: pure, against what real Jinja2 3.1.6 rendered (testdata/random_templates.py). Nobody
+// thought of these templates, which is their point.
+func TestRenderAgreesWithJinja2OnRandomTemplates(t *testing.T) {
+	t.Parallel()
+	_, _, context := readCorpus(t)
+	b, err := os.ReadFile("testdata/random.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases map[string]string
+	if err := json.Unmarshal(b, &cases); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for src, want := range cases {
+		got, err := Render(src, maps.Clone(context), DefaultLimits())
+		switch {
+		case err != nil:
+			refused++
+		case got != want:
+			t.Errorf("%q: got %q, want %q", src, got, want)
+		}
+	}
+	if rate := float64(refused) / float64(len(cases)); len(cases) < 1000 || rate > 0.15 {
+		t.Errorf("%d of %d templates are refused", refused, len(cases))
+	}
+}

@@ -1,5 +1,10 @@
 package template
 
+import (
+	"fmt"
+	"strings"
+)
+
 // value evaluates an expression to something that is there; an undefined name fails.
 func (r *renderer) value(x expression, sc *scope) any { return r.defined(x, r.eval(x, sc)) }
 
@@ -82,7 +87,7 @@ func (r *renderer) values(xs []expression, sc *scope) []any {
 func (r *renderer) mapping(x *mapping, sc *scope) any {
 	d := newDict()
 	for i, k := range x.keys {
-		key, ok := r.value(k, sc).(string)
+		key, ok := unmarked(r.value(k, sc)).(string)
 		if !ok {
 			r.fail(k, "put the key in quotes", "has a mapping with a key that is no text")
 		}
@@ -119,7 +124,7 @@ func (r *renderer) key(of any, key, called string) any {
 
 func (r *renderer) subscript(x *subscript, sc *scope) any {
 	of := r.value(x.of, sc)
-	switch key := plainNumber(r.value(x.key, sc)).(type) {
+	switch key := plainNumber(unmarked(r.value(x.key, sc))).(type) {
 	case string:
 		return r.key(of, key, path(x))
 	case int64:
@@ -142,14 +147,14 @@ func (r *renderer) index(of any, i int64, called string) any {
 		return undefined{msg: called + " is not defined"}
 	}
 	if text != nil {
-		return string(text[i])
+		return like(of, string(text[i]))
 	}
 	return items[i]
 }
 
 // sequence returns the items of a list or tuple, or the characters of a text.
 func sequence(v any) (items []any, text []rune, ok bool) {
-	switch v := v.(type) {
+	switch v := unmarked(v).(type) {
 	case *list:
 		return v.items, nil, true
 	case tuple:
@@ -169,7 +174,13 @@ func path(x expression) string {
 		return path(x.of) + "." + x.name
 	case *subscript:
 		if c, ok := x.key.(*constant); ok {
-			return path(x.of) + "[" + repr(c.value) + "]"
+			var b strings.Builder
+			if s, text := c.value.(string); text {
+				writeQuoted(&b, s)
+			} else {
+				fmt.Fprint(&b, c.value)
+			}
+			return path(x.of) + "[" + b.String() + "]"
 		}
 		return path(x.of) + "[…]"
 	}
@@ -210,12 +221,20 @@ func (r *renderer) slice(x *slice, sc *scope) any {
 	}
 	r.made(x, 16*len(chosen)+len(letters))
 	switch of.(type) {
-	case string:
-		return string(letters)
+	case string, markup:
+		return like(of, string(letters))
 	case tuple:
 		return tuple(chosen)
 	}
 	return &list{items: chosen}
+}
+
+// like makes a text that came of another: of markup, markup.
+func like(of any, s string) any {
+	if _, ok := of.(markup); ok {
+		return markup(s)
+	}
+	return s
 }
 
 // sliceIndices lists the indices of a slice by Python's rules.

@@ -16,9 +16,9 @@ var filters map[string]func(c *call, v any) any
 
 func init() { // select and map look filters up, which would be a cycle
 	filters = map[string]func(c *call, v any) any{
-		"abs": filterAbs, "round": filterRound, "int": filterInt, "float": filterFloat, "string": filterString,
+		"default": filterDefault, "d": filterDefault, "abs": filterAbs, "round": filterRound, "int": filterInt, "float": filterFloat, "string": filterString,
 		"lower": onText(lower), "upper": onText(upper),
-		"capitalize": onText(capitalize), "title": onText(titleFilter),
+		"capitalize": onText(capitalize), "title": func(c *call, v any) any { return unmarked(onText(titleFilter)(c, v)) },
 		"trim": filterTrim, "replace": filterReplace, "indent": filterIndent, "join": filterJoin,
 		"length": filterLength, "count": filterLength, "first": filterFirst, "last": filterLast,
 		"list": filterList, "reverse": filterReverse, "sort": filterSort, "unique": filterUnique,
@@ -38,19 +38,10 @@ func init() { // select and map look filters up, which would be a cycle
 func (r *renderer) filtered(x *filtered, sc *scope) any {
 	v := r.eval(x.of, sc)
 	c := r.newCall(x, x.name, x.arguments, sc)
-	if x.name == "default" || x.name == "d" {
-		otherwise, given := c.arg(0, "default_value")
-		if !given {
-			otherwise = ""
-		}
-		falseToo := c.flag(1, "boolean", false)
-		c.only(2)
-		if _, missing := v.(undefined); missing || falseToo && !truth(v) {
-			return otherwise
-		}
-		return v
+	if x.name != "default" && x.name != "d" { // they alone look at what is not there
+		v = r.defined(x.of, v)
 	}
-	v = r.filter(x, x.name, c, r.defined(x.of, v))
+	v = r.filter(x, x.name, c, v)
 	if s, ok := v.(string); ok {
 		r.made(x, len(s))
 	}
@@ -75,7 +66,7 @@ func (c *call) asText(v any) string { return c.r.text(v, c.at) }
 func onText(f func(string) string) func(c *call, v any) any {
 	return func(c *call, v any) any {
 		c.only(0)
-		return f(c.asText(v))
+		return like(v, f(c.asText(v)))
 	}
 }
 
@@ -93,6 +84,19 @@ func titleFilter(s string) string {
 		start = unicode.IsSpace(r) || strings.ContainsRune("-({[<", r)
 	}
 	return b.String()
+}
+
+func filterDefault(c *call, v any) any {
+	otherwise, given := c.arg(0, "default_value")
+	if !given {
+		otherwise = ""
+	}
+	falseToo := c.flag(1, "boolean", false)
+	c.only(2)
+	if _, missing := v.(undefined); missing || falseToo && !truth(v) {
+		return otherwise
+	}
+	return v
 }
 
 func filterAbs(c *call, v any) any {
@@ -139,9 +143,9 @@ func filterRound(c *call, v any) any {
 		}
 		return out
 	case "ceil":
-		return math.Ceil(f*scale) / scale
+		return (math.Ceil(f*scale) + 0) / scale // + 0: Python's ceil is a whole number and has no -0
 	case "floor":
-		return math.Floor(f*scale) / scale
+		return (math.Floor(f*scale) + 0) / scale
 	}
 	c.fail("", "round by common, ceil or floor, not %q", method)
 	return nil
@@ -157,7 +161,7 @@ func filterInt(c *call, v any) any {
 	if base != 10 {
 		c.fail("", "int is for base 10")
 	}
-	switch v := plainNumber(v).(type) {
+	switch v := plainNumber(unmarked(v)).(type) {
 	case int64:
 		return v
 	case float64:
@@ -182,7 +186,7 @@ func filterFloat(c *call, v any) any {
 		otherwise = 0.0
 	}
 	c.only(1)
-	switch v := plainNumber(v).(type) {
+	switch v := plainNumber(unmarked(v)).(type) {
 	case int64:
 		return float64(v)
 	case float64:
@@ -195,18 +199,21 @@ func filterFloat(c *call, v any) any {
 	return otherwise
 }
 
-func filterString(c *call, v any) any { c.only(0); return c.asText(v) }
+func filterString(c *call, v any) any { c.only(0); return like(v, c.asText(v)) }
 
 func filterTrim(c *call, v any) any {
 	chars := c.text(0, "chars", pythonBlanks)
 	c.only(1)
-	return strings.Trim(c.asText(v), chars)
+	return like(v, strings.Trim(c.asText(v), chars))
 }
 
 func filterReplace(c *call, v any) any {
 	c.need(1, "new")
 	old, with, count := c.asText(c.need(0, "old")), c.asText(c.need(1, "new")), c.whole(2, "count", -1)
 	c.only(3)
+	if _, ok := v.(markup); ok {
+		c.fail("replace before tojson", "replaces in text from tojson")
+	}
 	return c.replace(c.asText(v), old, with, count)
 }
 
@@ -229,7 +236,11 @@ func filterIndent(c *call, v any) any {
 	default:
 		c.fail("", "indent by %s", typeName(width))
 	}
-	s := c.asText(v) + "\n" // Jinja2 does so too, and so keeps a last empty line
+	text, ok := unmarked(v).(string)
+	if !ok {
+		c.fail("write | string | indent", "indents %s", typeName(v))
+	}
+	s := text + "\n" // Jinja2 does so too, and so keeps a last empty line
 	parts := lines(s)
 	c.r.made(c.at, len(s)+len(parts)*len(by))
 	for i, line := range parts {
@@ -240,7 +251,7 @@ func filterIndent(c *call, v any) any {
 			parts[i] = by + line
 		}
 	}
-	return strings.Join(parts, "\n")
+	return like(v, strings.Join(parts, "\n"))
 }
 
 func filterB64decode(c *call, v any) any {

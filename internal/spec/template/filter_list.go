@@ -44,11 +44,19 @@ func (c *call) by(attribute any, caseToo bool) func(v any) any {
 		default:
 			c.fail("", "%s by %s", c.name, typeName(attribute))
 		}
-		if s, ok := v.(string); ok && !caseToo {
+		if s, ok := unmarked(v).(string); ok && !caseToo {
 			return lower(s)
 		}
 		return v
 	}
+}
+
+// maybe are the items for the filters that take nothing for an empty list.
+func (c *call) maybe(v any) []any {
+	if !truth(v) {
+		return nil
+	}
+	return c.items(v)
 }
 
 func filterJoin(c *call, v any) any {
@@ -99,7 +107,7 @@ func filterList(c *call, v any) any { c.only(0); return c.listOf(slices.Clone(c.
 
 func filterReverse(c *call, v any) any {
 	c.only(0)
-	if s, ok := v.(string); ok {
+	if s, ok := unmarked(v).(string); ok {
 		r := []rune(s)
 		slices.Reverse(r)
 		return string(r)
@@ -113,7 +121,7 @@ func (c *call) sorted(items []any, key func(any) any, reverse bool) []any {
 	out := slices.Clone(items)
 	slices.SortStableFunc(out, func(a, b any) int {
 		x, y := key(a), key(b)
-		n, ok := order(x, y)
+		n, ok := c.r.order(x, y)
 		if !ok {
 			c.fail("", "cannot compare %s with %s", typeName(x), typeName(y))
 		}
@@ -141,7 +149,11 @@ func filterUnique(c *call, v any) any {
 	for _, e := range c.items(v) {
 		k := key(e)
 		c.r.step(c.at)
-		if !slices.ContainsFunc(seen, func(s any) bool { return equal(s, k) }) {
+		switch k.(type) {
+		case *list, *dict:
+			c.fail("name an attribute to tell them by", "unique of %s", typeName(k))
+		}
+		if !slices.ContainsFunc(seen, func(s any) bool { return c.r.equal(s, k) }) {
 			seen, out = append(seen, k), append(out, e)
 		}
 	}
@@ -220,7 +232,7 @@ func filterMap(c *call, v any) any {
 	attribute, byAttribute := c.named["attribute"]
 	otherwise, hasDefault := c.named["default"]
 	var out []any
-	for _, e := range c.items(v) {
+	for _, e := range c.maybe(v) {
 		c.r.step(c.at)
 		if byAttribute {
 			c.used["attribute"], c.used["default"] = true, true
@@ -276,7 +288,7 @@ func (c *call) holds(from int, v any) bool {
 func choose(want bool) func(c *call, v any) any {
 	return func(c *call, v any) any {
 		var out []any
-		for _, e := range c.items(v) {
+		for _, e := range c.maybe(v) {
 			c.r.step(c.at)
 			if c.holds(0, e) == want {
 				out = append(out, e)
@@ -290,7 +302,7 @@ func chooseBy(want bool) func(c *call, v any) any {
 	return func(c *call, v any) any {
 		attribute := c.text(0, "attribute", "")
 		var out []any
-		for _, e := range c.items(v) {
+		for _, e := range c.maybe(v) {
 			c.r.step(c.at)
 			if c.holds(1, c.lookup(e, attribute)) == want {
 				out = append(out, e)

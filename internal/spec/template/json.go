@@ -17,7 +17,7 @@ type jsonStyle struct {
 // filterTojson is Jinja2's: sorted keys, safe inside of HTML.
 func filterTojson(c *call, v any) any {
 	c.only(0)
-	return c.json(v, jsonStyle{comma: ", ", colon: ": ", ascii: true})
+	return markup(c.json(v, jsonStyle{comma: ", ", colon: ": ", ascii: true}))
 }
 
 // filterToJSON is ours: sorted keys, compact, every character as it is.
@@ -33,10 +33,11 @@ func (c *call) json(v any, style jsonStyle) string {
 }
 
 func (c *call) writeJSON(b *strings.Builder, v any, style jsonStyle, depth int) {
-	if depth > 100 || int64(b.Len()) > c.r.limits.Work {
-		c.fail("", "%s of something without end", c.name)
+	c.r.deep(depth)
+	if int64(b.Len()) > c.r.limits.Work {
+		c.r.made(c.at, b.Len())
 	}
-	switch v := v.(type) {
+	switch v := unmarked(v).(type) {
 	case nil:
 		b.WriteString("null")
 	case bool:

@@ -11,7 +11,7 @@ type forStatement struct {
 
 // iterate returns what a loop goes over.
 func (r *renderer) iterate(at expression, v any) []any {
-	switch v := v.(type) {
+	switch v := unmarked(v).(type) {
 	case *list:
 		return v.items
 	case tuple:

@@ -18,6 +18,10 @@ func (r *renderer) method(of any, name string, at expression) (function, bool) {
 		if slices.Contains(pythonText, name) {
 			r.fail(at, "there are "+words(textMethods), "the method %s of text is not available", name)
 		}
+	case markup:
+		if textMethods[name] != nil || slices.Contains(pythonText, name) {
+			r.fail(at, "use a filter", "the method %s of text from tojson is not available", name)
+		}
 	case *dict:
 		if m, ok := dictMethods[name]; ok {
 			return func(c *call) any { return m(c, of) }, true
@@ -94,6 +98,9 @@ var listMethods = map[string]func(c *call, l *list) any{
 	"append": func(c *call, l *list) any {
 		v := c.need(0, "item")
 		c.only(1)
+		if c.r.reaches(v, l) {
+			c.fail("", "puts a list into itself")
+		}
 		c.r.made(c.at, 16)
 		l.items = append(l.items, v)
 		return nil
@@ -102,19 +109,48 @@ var listMethods = map[string]func(c *call, l *list) any{
 		v, n := c.need(0, "item"), int64(0)
 		c.only(1)
 		for _, e := range l.items {
-			n += number(equal(e, v))
+			n += number(c.r.equal(e, v))
 		}
 		return n
 	},
 	"index": func(c *call, l *list) any {
 		v := c.need(0, "item")
 		c.only(1)
-		i := slices.IndexFunc(l.items, func(e any) bool { return equal(e, v) })
+		i := slices.IndexFunc(l.items, func(e any) bool { return c.r.equal(e, v) })
 		if i < 0 {
 			c.fail("", "the list has no such item")
 		}
 		return int64(i)
 	},
+}
+
+// reaches says whether a value holds a list, which must not become a part of itself.
+func (r *renderer) reaches(v any, l *list) bool {
+	seen := map[any]bool{}
+	for todo := []any{v}; len(todo) > 0; {
+		r.step(nil)
+		v, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		switch v := v.(type) {
+		case *list:
+			if v == l {
+				return true
+			}
+			if !seen[v] {
+				seen[v] = true
+				todo = append(todo, v.items...)
+			}
+		case *dict:
+			if !seen[v] {
+				seen[v] = true
+				for _, e := range v.values {
+					todo = append(todo, e)
+				}
+			}
+		case tuple:
+			todo = append(todo, v...)
+		}
+	}
+	return false
 }
 
 var textMethods = map[string]func(c *call, s string) any{

@@ -364,11 +364,10 @@ func (p *parser) test(at pos, of expression) expression {
 	switch c := p.current(); {
 	case p.is("("):
 		t.arguments = p.arguments()
-	case c.kind == nameKind && slices.Contains([]string{"else", "or", "and", "is", "if", "in", "not", "recursive"}, c.text):
-		if c.text == "is" {
-			p.fail(`write "… is a and … is b"`, "has a chain of tests")
-		}
-		// "x is odd if y" is an argument named if to Jinja2, and then an error.
+	case c.kind == nameKind && slices.Contains([]string{"else", "or", "and"}, c.text):
+	case c.kind == nameKind && slices.Contains([]string{"is", "if", "in", "not"}, c.text):
+		// Jinja2 takes these for the test's argument, and then fails.
+		p.fail("put the test in parentheses", "goes on with %q after a test", c.text)
 	case c.kind == nameKind, c.kind == textKind, c.kind == numberKind, p.is("["), p.is("{"):
 		t.args = []expression{p.postfix(p.primary())}
 	}

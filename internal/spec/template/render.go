@@ -120,7 +120,7 @@ func (r *renderer) text(v any, at expression) string {
 	case *namespace:
 		r.fail(at, "", "prints a namespace")
 	}
-	s := str(v)
+	s := r.str(v)
 	r.made(at, len(s))
 	return s
 }

@@ -43,8 +43,8 @@ var tests = map[string]func(c *call, v any) bool{
 	"divisibleby": func(c *call, v any) bool {
 		return c.modulo(v, c.whole(0, "num", 0)) == 0
 	},
-	"lower": func(_ *call, v any) bool { return hasCase(str(v)) && str(v) == lower(str(v)) },
-	"upper": func(_ *call, v any) bool { return hasCase(str(v)) && str(v) == upper(str(v)) },
+	"lower": func(c *call, v any) bool { s := c.asText(v); return hasCase(s) && s == lower(s) },
+	"upper": func(c *call, v any) bool { s := c.asText(v); return hasCase(s) && s == upper(s) },
 	"in":    func(c *call, v any) bool { return c.r.contains(c.at, c.need(0, "seq"), v) },
 	"eq":    ordered("=="), "equalto": ordered("=="),
 	"ne": ordered("!="),
@@ -82,7 +82,8 @@ func hasCase(s string) bool { return lower(s) != upper(s) }
 
 // contains is Python's in.
 func (r *renderer) contains(at expression, in, v any) bool {
-	switch in := in.(type) {
+	v = unmarked(v)
+	switch in := unmarked(in).(type) {
 	case string:
 		s, ok := v.(string)
 		if !ok {
@@ -90,10 +91,14 @@ func (r *renderer) contains(at expression, in, v any) bool {
 		}
 		return strings.Contains(in, s)
 	case *list:
-		return slices.ContainsFunc(in.items, func(e any) bool { return equal(e, v) })
+		return slices.ContainsFunc(in.items, func(e any) bool { return r.equal(e, v) })
 	case tuple:
-		return slices.ContainsFunc(in, func(e any) bool { return equal(e, v) })
+		return slices.ContainsFunc(in, func(e any) bool { return r.equal(e, v) })
 	case *dict:
+		switch v.(type) {
+		case *list, *dict:
+			r.fail(at, "", "looks for %s among the keys of a mapping", typeName(v))
+		}
 		s, ok := v.(string)
 		_, has := in.values[s]
 		return ok && has
@@ -120,5 +125,5 @@ func (r *renderer) tested(x *tested, sc *scope) any {
 	if !slices.Contains(taking, x.name) {
 		c.only(0)
 	}
-	return test(c, v)
+	return test(c, unmarked(v))
 }

@@ -25,6 +25,9 @@ type (
 		msg, hint string
 		blank     bool // prints as nothing: an "a if b" without an else
 	}
+	// markup is a text that tojson made. Jinja2 takes it for HTML: what is added to it with
+	// + is escaped. Here it is a text, but for what would be escaped there: that fails.
+	markup string
 	// function is what can be called: a macro, a method, a built-in.
 	function func(c *call) any
 )
@@ -60,6 +63,14 @@ func fromGo(v any) any {
 	return v
 }
 
+// unmarked is v, as a plain text if it is markup: for what treats both alike.
+func unmarked(v any) any {
+	if m, ok := v.(markup); ok {
+		return string(m)
+	}
+	return v
+}
+
 // truth is Python's truth of a value.
 func truth(v any) bool {
 	switch v := v.(type) {
@@ -72,6 +83,8 @@ func truth(v any) bool {
 	case float64:
 		return v != 0
 	case string:
+		return v != ""
+	case markup:
 		return v != ""
 	case *list:
 		return len(v.items) > 0
@@ -96,6 +109,8 @@ func typeName(v any) string {
 		return "a number"
 	case string:
 		return "text"
+	case markup:
+		return "text from tojson"
 	case *list:
 		return "a list"
 	case tuple:
@@ -111,21 +126,28 @@ func typeName(v any) string {
 }
 
 // str is Python's str of a value.
-func str(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+func (r *renderer) str(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case markup:
+		return string(v)
 	}
-	return repr(v)
+	return r.repr(v)
 }
 
 // repr is Python's repr of a value.
-func repr(v any) string {
+func (r *renderer) repr(v any) string {
 	var b strings.Builder
-	writeRepr(&b, v)
+	r.writeRepr(&b, v, 0)
 	return b.String()
 }
 
-func writeRepr(b *strings.Builder, v any) {
+func (r *renderer) writeRepr(b *strings.Builder, v any, depth int) {
+	r.deep(depth)
+	if int64(b.Len()) > r.limits.Work { // a few lists in lists can print as more than there is memory
+		r.made(nil, b.Len())
+	}
 	switch v := v.(type) {
 	case nil:
 		b.WriteString("None")
@@ -141,14 +163,18 @@ func writeRepr(b *strings.Builder, v any) {
 		b.WriteString(floatText(v))
 	case string:
 		writeQuoted(b, v)
+	case markup:
+		b.WriteString("Markup(")
+		writeQuoted(b, string(v))
+		b.WriteByte(')')
 	case *list:
-		writeItems(b, "[", v.items, "]")
+		r.writeItems(b, "[", v.items, "]", depth)
 	case tuple:
 		end := ")"
 		if len(v) == 1 {
 			end = ",)"
 		}
-		writeItems(b, "(", v, end)
+		r.writeItems(b, "(", v, end, depth)
 	case *dict:
 		b.WriteByte('{')
 		for i, k := range v.keys {
@@ -157,19 +183,21 @@ func writeRepr(b *strings.Builder, v any) {
 			}
 			writeQuoted(b, k)
 			b.WriteString(": ")
-			writeRepr(b, v.values[k])
+			r.writeRepr(b, v.values[k], depth+1)
 		}
 		b.WriteByte('}')
+	default:
+		r.fail(nil, "", "prints %s", typeName(v))
 	}
 }
 
-func writeItems(b *strings.Builder, open string, items []any, end string) {
+func (r *renderer) writeItems(b *strings.Builder, open string, items []any, end string, depth int) {
 	b.WriteString(open)
 	for i, v := range items {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		writeRepr(b, v)
+		r.writeRepr(b, v, depth+1)
 	}
 	b.WriteString(end)
 }

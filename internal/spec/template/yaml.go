@@ -24,8 +24,9 @@ var taken = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|nan|inf)
 
 // writeYAML writes v at a depth. A mapping or list with entries starts with a line end.
 func (c *call) writeYAML(b *strings.Builder, v any, depth int) {
-	if depth > 100 || int64(b.Len()) > c.r.limits.Work {
-		c.fail("", "to_yaml of something without end")
+	c.r.deep(depth)
+	if int64(b.Len()) > c.r.limits.Work {
+		c.r.made(c.at, b.Len())
 	}
 	items, isList := v.(*list)
 	if t, ok := v.(tuple); ok {
@@ -50,7 +51,7 @@ func (c *call) writeYAML(b *strings.Builder, v any, depth int) {
 	case isList:
 		b.WriteString("[]")
 	default:
-		switch v := v.(type) {
+		switch v := unmarked(v).(type) {
 		case string:
 			b.WriteString(yamlText(v))
 		case float64:

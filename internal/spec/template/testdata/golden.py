@@ -36,7 +36,7 @@ for case in tomllib.loads((HERE / "corpus.toml").read_text())["case"]:
     assert name not in golden["cases"], name
     try:
         golden["cases"][name] = {"output": environment.from_string(case["template"]).render(context)}
-    except Exception as error:  # noqa: BLE001: every error is a result here
+    except Exception as error:  # noqa: BLE001 - every error is a result here
         golden["cases"][name] = {"error": type(error).__name__}
 (HERE / "golden.json").write_text(json.dumps(golden, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
 print(len(golden["cases"]), "cases")
