@@ -137,8 +137,12 @@ func TestTheOtherWorkerTakesOver(t *testing.T) {
 	want := undisturbed(t)
 	w := prepared(t)
 	dsn := postgrestest.DSN(t)
-	flags := append(externalPrefect(t, w), "--database", dsn, "--secrets-key-file", filepath.Join(w.Dir, "secret.key"))
-	worker := func(data string) *world.Process { return w.Launch(data, append(flags, "--role", "worker")...) }
+	flags := append(externalPrefect(t, w), "--database", dsn)
+	// The first to start makes the keyset of secrets; the others are given it.
+	key := filepath.Join(w.Dir, "api", "secret.key")
+	worker := func(data string) *world.Process {
+		return w.Launch(data, append(flags, "--role", "worker", "--secrets-key-file", key)...)
+	}
 
 	api := w.Launch("api", append(flags, "--role", "api")...)
 	w.Ready(api)

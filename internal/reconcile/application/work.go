@@ -106,7 +106,7 @@ func (w *work) phase(ctx context.Context, p Phase) error {
 		return err
 	}
 	w.step = step
-	err = w.act(ctx, p)
+	err = w.patiently(ctx, p)
 	if err != nil && interrupted(ctx, err) {
 		return err // the step stays open and is taken up later
 	}
@@ -126,6 +126,34 @@ func (w *work) phase(ctx context.Context, p Phase) error {
 		}
 	}
 	return step.Close(slipway.StepFailed, text)
+}
+
+// patience is how long a phase puts up with an API server that does not answer. Control
+// planes are restarted and upgraded; a task that fails in that minute fails for nothing.
+const patience = 2 * time.Minute
+
+// patiently carries out a phase, and again while the cluster is away: each phase may be
+// repeated. The check is the exception: whoever asked is still there to hear of it.
+func (w *work) patiently(ctx context.Context, p Phase) error {
+	var since time.Time
+	for {
+		err := w.act(ctx, p)
+		if !kube.Away(err) || p.Act == ActCheck || w.r.NoCluster != nil || w.r.NoRunner != nil || ctx.Err() != nil {
+			return err
+		}
+		if since.IsZero() {
+			since = time.Now()
+			w.r.Log.WarnContext(ctx, "the cluster does not answer; the step waits", "task", w.snap.Task.ID, "step", p.Key, "error", err)
+		}
+		if time.Since(since) > patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(2 * time.Second):
+		}
+	}
 }
 
 // act calls the function of a phase.
