@@ -154,6 +154,19 @@ func TestValuesSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// World: pure.
+func TestValuesThatAreFarTooMany(t *testing.T) {
+	t.Parallel()
+	b, err := NewBundle(map[string][]byte{"values.j2.yml": []byte("{% for i in range(9999) %}a{{ i }}: [1, 2, 3, 4]\n{% endfor %}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Values(b, slipway.DriverSpec{Chart: slipway.ChartRef{Values: "values.j2.yml"}}, GlobalContext{})
+	if !slipway.Is(err, slipway.TooLarge) {
+		t.Errorf("Values() = %v", err)
+	}
+}
+
 // World: pure. Helm reads YAML 1.1, and so must we.
 func TestValuesAreReadAsHelmReadsThem(t *testing.T) {
 	t.Parallel()

@@ -280,3 +280,55 @@ func TestParseDriverFindsEveryFaultWithItsPlace(t *testing.T) {
 		})
 	}
 }
+
+// World: pure. What works but is not as it should be is said, with its place.
+func TestParseDriverWarns(t *testing.T) {
+	t.Parallel()
+	_, warnings, err := ParseDriver(bundleOf(t, strings.Replace(driverHead, "slipway.dev", "styrmin.io", 1)+`  parameters: { a: { type: int, max: 3 } }
+  components:
+    - { name: web, selector: { a: b }, defaults: {} }
+  services:
+    - { name: site, component: web }
+  python: { requires: [x] }
+  actions:
+    - { name: one, hook: upgrade, mode: pre, location: "actions.py::a" }
+    - { name: two, hook: upgrade, mode: pre, location: "./actions.py::a" }
+    - { name: three, hook: upgrade, mode: post, location: "actions.py::a" }
+    - { name: four, hook: restore, mode: pre, location: "actions.py::b" }
+`))
+	if err != nil {
+		t.Fatal(describe(err))
+	}
+	want := []string{
+		"driver.slipway.yml:7:17: spec.parameters: has no properties; its keys are read as the parameters (write { type: object, properties: … })",
+		"driver.slipway.yml:9:50: spec.components.web.defaults: is accepted and has no effect yet",
+		"driver.slipway.yml:12:13: spec.python: is accepted and has no effect yet",
+		"driver.slipway.yml:15:9: spec.actions[1]: runs a a second time in the same mode, after or before one",
+		"driver.slipway.yml:17:27: spec.actions[3].hook: restore actions are accepted, and not run yet",
+	}
+	if d := cmp.Diff(warnings, want); d != "" {
+		t.Errorf("got, want (-, +):\n%s", d)
+	}
+	http, _, err := ParseDriver(bundleOf(t, strings.Replace(driverHead, "./chart/", "http://charts.example.com/c, version: 1.0.0", 1)))
+	if err != nil || LocalChart(http.Chart.Location) || http.Chart.Values != "values.j2.yml" {
+		t.Errorf("a chart by http is %+v (%v)", http.Chart, err)
+	}
+}
+
+// World: pure.
+func TestADriverHasOneSpecification(t *testing.T) {
+	t.Parallel()
+	for want, files := range map[string]map[string][]byte{
+		"the directory holds no driver.slipway.yml":                     {"actions.py": nil},
+		"the driver holds driver.slipway.yml and driver.styrmin.yml":    {"driver.slipway.yml": nil, "driver.styrmin.yml": nil},
+		"driver.slipway.yml has 70000 bytes; at most 65536 are allowed": {"driver.slipway.yml": make([]byte, 70000)},
+	} {
+		b, err := NewBundle(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ParseDriver(b); err == nil || err.Error() != want {
+			t.Errorf("ParseDriver() = %v, want %s", err, want)
+		}
+	}
+}

@@ -15,8 +15,12 @@ import (
 	"slipway.dev/slipway/internal/spec/template"
 )
 
-// parseTime bounds the reading of what a template rendered.
-const parseTime = 5 * time.Second
+// What a template rendered is read within these bounds. The parser takes the square of the
+// number of entries and cannot be stopped, so what is far too much is not begun.
+const (
+	parseTime  = 5 * time.Second
+	maxEntries = 30_000 // lines and commas
+)
 
 // Values renders the driver's values template for a context, and reads the result. A
 // driver without a template has no values of its own. The same arguments give the same
@@ -68,12 +72,15 @@ func templateFault(d slipway.DriverSpec, err error) error {
 
 // readValues reads rendered YAML as Helm would read a values file.
 func readValues(d slipway.DriverSpec, text string) (map[string]any, error) {
+	if strings.Count(text, "\n")+strings.Count(text, ",") > maxEntries {
+		return nil, slipway.Errorf(slipway.TooLarge, "the values that %s of driver %s %s renders have more than %d lines and entries", d.Chart.Values, d.Name, d.Version, maxEntries)
+	}
 	type result struct {
 		root   *node
 		faults []slipway.FieldError
 	}
 	done := make(chan result, 1)
-	go func() { // the parser cannot be stopped, and slows down with the square of the length
+	go func() {
 		root, faults := parseYAML([]byte(text), d.Chart.Values)
 		done <- result{root, faults}
 	}()

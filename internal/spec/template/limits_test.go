@@ -18,7 +18,7 @@ func TestLimits(t *testing.T) {
 		"a doubled text":               {"{% set n = namespace(x='aaaaaaaa') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}", "makes more than"},
 		"a doubled list":               {"{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}", "makes more than"},
 		"a long range":                 {"{{ range(1000000000) | length }}", "range has more than 10000 numbers"},
-		"loops in loops":               {"{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}", "takes longer than 300ms"},
+		"loops in loops":               {"{% set r = range(9999) %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}", "takes longer than 300ms"},
 		"a macro of itself":            {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "calls itself without end"},
 		"a list in itself":             {"{% set l = [] %}{% set _ = l.append(l) %}{{ l }}", "puts a list into itself"},
 		"a list in a list of itself":   {"{% set l = [] %}{% set _ = l.append({'a': [(l,)]}) %}", "puts a list into itself"},
