@@ -39,7 +39,7 @@ func newAutomaton(patterns []string) *automaton {
 			}
 			continue
 		}
-		a.nodes[at].pattern = int32(len(a.tails)) //nolint:gosec // as many as secrets have forms
+		a.nodes[at].pattern = int32(len(a.tails))
 		a.tails, a.heads = append(a.tails, p[len(head):]), append(a.heads, len(head))
 	}
 	a.link()
@@ -59,7 +59,7 @@ func (a *automaton) grow(at int32, letter byte) int32 {
 	if c := a.child(at, letter); c != 0 {
 		return c
 	}
-	c := int32(len(a.nodes)) //nolint:gosec // see above
+	c := int32(len(a.nodes))
 	a.nodes = append(a.nodes, state{letter: letter, next: a.nodes[at].first})
 	a.nodes[at].first = c
 	return c

@@ -12,12 +12,14 @@ import (
 func (r *Redactor) known(s string) []span {
 	out := append(r.plain.find(s), r.encoded.find(s)...)
 	for _, undo := range []func(view) (view, bool){unpercent, unescape} {
-		v, changed := view{text: s}, true
+		v := view{text: s}
 		// Twice: a value may be escaped into a text that is then escaped itself.
 		for range 2 {
-			if v, changed = undo(v); !changed {
+			undone, changed := undo(v)
+			if !changed {
 				break
 			}
+			v = undone
 			out = append(out, v.original(r.plain.find(v.text))...)
 			out = append(out, v.original(r.encoded.find(v.text))...)
 		}
@@ -37,7 +39,7 @@ type view struct {
 
 func (v view) place(i int) int32 {
 	if v.from == nil {
-		return int32(i) //nolint:gosec // texts are far smaller
+		return int32(i)
 	}
 	return v.from[i]
 }
@@ -137,10 +139,10 @@ func oneEscape(s string) (text string, width int) {
 	if digits == 2 {
 		return string([]byte{byte(n)}), 4 // a byte: of bytes' repr
 	}
-	r := rune(n) //nolint:gosec // 32 bits were read
+	r := rune(n)
 	if utf16.IsSurrogate(r) && len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
 		if low, err := strconv.ParseUint(s[8:12], 16, 16); err == nil {
-			if pair := utf16.DecodeRune(r, rune(low)); pair != utf8.RuneError { //nolint:gosec // 16 bits were read
+			if pair := utf16.DecodeRune(r, rune(low)); pair != utf8.RuneError {
 				return string(pair), 12
 			}
 		}

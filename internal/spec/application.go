@@ -62,7 +62,7 @@ func (r *reader) application(root *node) slipway.ApplicationSpec {
 
 	version := r.need(root, "", "schema_version", fmt.Sprintf("write schema_version = %d as the first line", ApplicationSchema))
 	if r.shaped(version, "schema_version", wholeShape, "") {
-		s.SchemaVersion = int(version.value.(int64))
+		s.SchemaVersion = int(version.whole())
 		if s.SchemaVersion != ApplicationSchema {
 			r.fault(version.pos, "schema_version", fmt.Sprintf("write schema_version = %d, or use a newer slipway", ApplicationSchema),
 				"is %d; this slipway knows %d", s.SchemaVersion, ApplicationSchema)
@@ -107,7 +107,7 @@ func (r *reader) parameters(n *node) map[string]any {
 		return nil
 	}
 	r.noDates(n, "parameters")
-	return n.plain().(map[string]any)
+	return n.table()
 }
 
 // noDates refuses values that JSON does not have.

@@ -70,7 +70,7 @@ func tidy(s slipway.ApplicationSpec) slipway.ApplicationSpec {
 	if len(s.Parameters) == 0 {
 		s.Parameters = nil
 	} else {
-		s.Parameters = normalNumbers(deepCopy(s.Parameters)).(map[string]any)
+		s.Parameters = normalTable(copyTable(s.Parameters))
 	}
 	components := make(map[string]slipway.ComponentConfig, len(s.Components))
 	for name, c := range s.Components {
@@ -84,14 +84,18 @@ func tidy(s slipway.ApplicationSpec) slipway.ApplicationSpec {
 	return s
 }
 
+func copyTable(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = deepCopy(v)
+	}
+	return out
+}
+
 func deepCopy(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = deepCopy(e)
-		}
-		return out
+		return copyTable(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {

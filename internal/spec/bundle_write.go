@@ -124,11 +124,15 @@ func readStored(dir string) (Bundle, error) {
 
 // removeTree removes a tree that holds read-only directories.
 func removeTree(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // if this fails, so does the removal; both leave only clutter
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
+	// Whatever fails here leaves clutter below our own directory, and nothing worse.
+	if root, err := os.OpenRoot(dir); err == nil {
+		_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				_ = root.Chmod(path, 0o700)
+			}
+			return nil
+		})
+		root.Close()
+	}
+	os.RemoveAll(dir)
 }

@@ -40,7 +40,7 @@ func LocalChart(location string) bool { return !strings.Contains(location, "://"
 // localChart checks the chart beside the specification, and takes its version from it.
 func (d *driverReader) localChart(location, main *node) (dir, version string) {
 	const at = "spec.helm.main"
-	dir, err := cleanPath(strings.TrimSuffix(location.value.(string), "/"))
+	dir, err := cleanPath(strings.TrimSuffix(location.text(), "/"))
 	if err != nil {
 		d.fault(location.pos, at+".location", "give a path inside of the driver's directory", "leads outside of the driver's directory")
 		return "", ""

@@ -27,7 +27,7 @@ func (d *driverReader) parameterSchema(n *node) []byte {
 		schema = d.bareParameters(n)
 	default:
 		d.schemaKeywords(n, at, 0)
-		schema = n.plain().(map[string]any)
+		schema = n.table()
 	}
 	if len(d.faults) > before {
 		return nil
@@ -102,7 +102,7 @@ func (d *driverReader) parameterRules(schema map[string]any, n *node) {
 
 // withDefs gives a part of a schema the definitions of the whole.
 func withDefs(sub, whole map[string]any) map[string]any {
-	out := deepCopy(sub).(map[string]any)
+	out := copyTable(sub)
 	if defs, ok := whole["$defs"]; ok {
 		out["$defs"] = defs
 	}

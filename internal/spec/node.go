@@ -55,16 +55,33 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// whole is the value of a node that is a whole number.
+func (n *node) whole() int64 {
+	v, _ := n.value.(int64)
+	return v
+}
+
+// text is the value of a node that is a text.
+func (n *node) text() string {
+	v, _ := n.value.(string)
+	return v
+}
+
+// table is plain for a node that is a table.
+func (n *node) table() map[string]any {
+	m := make(map[string]any, len(n.keys))
+	for _, e := range n.keys {
+		m[e.key] = e.value.plain()
+	}
+	return m
+}
+
 // plain turns the node into what encoding/json would have made of it, but with whole
 // numbers as int64. Repeated keys have been refused before.
 func (n *node) plain() any {
 	switch n.shape {
 	case tableShape:
-		m := make(map[string]any, len(n.keys))
-		for _, e := range n.keys {
-			m[e.key] = e.value.plain()
-		}
-		return m
+		return n.table()
 	case listShape:
 		l := make([]any, len(n.list))
 		for i, v := range n.list {
@@ -114,6 +131,14 @@ func normalNumbers(v any) any {
 		return normalNumbers(f)
 	}
 	return v
+}
+
+// normalTable is normalNumbers for a table.
+func normalTable(m map[string]any) map[string]any {
+	for k, v := range m {
+		m[k] = normalNumbers(v)
+	}
+	return m
 }
 
 // marshal writes v as JSON with sorted keys and without HTML's escapes.

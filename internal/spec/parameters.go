@@ -36,7 +36,7 @@ func schemaOf(d slipway.DriverSpec) (map[string]any, error) {
 	if err := dec.Decode(&schema); err != nil {
 		return nil, fmt.Errorf("read the parameters of driver %s: %w", d.Name, err)
 	}
-	return normalNumbers(schema).(map[string]any), nil
+	return normalTable(schema), nil
 }
 
 // SecretParameters lists, sorted, the parameters of a driver whose values are secrets.
@@ -63,7 +63,7 @@ func EffectiveParameters(d slipway.DriverSpec, given map[string]any) (map[string
 	}
 	out := map[string]any{}
 	if len(given) > 0 {
-		out = normalNumbers(deepCopy(given)).(map[string]any)
+		out = normalTable(copyTable(given))
 	}
 	applyDefaults(schema, out)
 	return out, nil

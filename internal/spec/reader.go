@@ -119,7 +119,7 @@ func (r *reader) text(n *node, path string) string {
 	if !r.shaped(n, path, textShape, "") {
 		return ""
 	}
-	return n.value.(string)
+	return n.text()
 }
 
 // filled reads a text that may not be empty.
@@ -127,7 +127,7 @@ func (r *reader) filled(n *node, path, hint string) string {
 	if !r.shaped(n, path, textShape, "") {
 		return ""
 	}
-	s := n.value.(string)
+	s := n.text()
 	if strings.TrimSpace(s) == "" {
 		r.fault(n.pos, path, hint, "may not be empty")
 	}
@@ -139,7 +139,7 @@ func (r *reader) boolean(n *node, path string) bool {
 	if n != nil && n.shape == textShape {
 		hint = "write it without quotes"
 	}
-	return r.shaped(n, path, boolShape, hint) && n.value.(bool)
+	return r.shaped(n, path, boolShape, hint) && n.value == true
 }
 
 // whole reads a whole number within bounds.
@@ -151,7 +151,7 @@ func (r *reader) whole(n *node, path string, low, high int64) int64 {
 	if !r.shaped(n, path, wholeShape, hint) {
 		return 0
 	}
-	v := n.value.(int64)
+	v := n.whole()
 	if v < low || v > high {
 		r.fault(n.pos, path, "", "is %d; it must be from %d to %d", v, low, high)
 	}
@@ -163,7 +163,7 @@ func (r *reader) name(n *node, path, noun string) string {
 	if !r.shaped(n, path, textShape, "") {
 		return ""
 	}
-	s := n.value.(string)
+	s := n.text()
 	r.checkName(n.pos, path, noun, s)
 	return s
 }
@@ -184,7 +184,7 @@ func (r *reader) texts(n *node, path string, check func(e entry, path, value str
 	for _, e := range n.keys {
 		p := join(path, e.key)
 		if r.shaped(e.value, p, textShape, "") {
-			out[e.key] = e.value.value.(string)
+			out[e.key] = e.value.text()
 			if check != nil {
 				check(e, p, out[e.key])
 			}

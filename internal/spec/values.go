@@ -56,7 +56,7 @@ func contextGlobals(c GlobalContext) (map[string]any, error) {
 	if err := dec.Decode(&m); err != nil {
 		return nil, fmt.Errorf("read the context of %s: %w", c.Deployment.Name, err)
 	}
-	return normalNumbers(m).(map[string]any), nil
+	return normalTable(m), nil
 }
 
 func templateFault(d slipway.DriverSpec, err error) error {
@@ -107,11 +107,11 @@ func readValues(d slipway.DriverSpec, text string) (map[string]any, error) {
 	if got.root.shape != tableShape {
 		return nil, slipway.Errorf(slipway.Invalid, "the values template %s of driver %s %s renders to %s, not to a table", d.Chart.Values, d.Name, d.Version, got.root.shape)
 	}
-	v, err := helmValue(got.root, "")
+	values, err := helmTable(got.root, "")
 	if err != nil {
 		return nil, slipway.Errorf(slipway.Invalid, "the values template %s of driver %s %s renders %s", d.Chart.Values, d.Name, d.Version, err)
 	}
-	return v.(map[string]any), nil
+	return values, nil
 }
 
 func lineOf(text string, line int) string {
@@ -127,15 +127,7 @@ func lineOf(text string, line int) string {
 func helmValue(n *node, path string) (any, error) {
 	switch n.shape {
 	case tableShape:
-		m := make(map[string]any, len(n.keys))
-		for _, e := range n.keys {
-			v, err := helmValue(e.value, join(path, e.key))
-			if err != nil {
-				return nil, err
-			}
-			m[e.key] = v
-		}
-		return m, nil
+		return helmTable(n, path)
 	case listShape:
 		l := make([]any, len(n.list))
 		for i, e := range n.list {
@@ -163,6 +155,18 @@ func helmValue(n *node, path string) (any, error) {
 		}
 	}
 	return n.value, nil
+}
+
+func helmTable(n *node, path string) (map[string]any, error) {
+	m := make(map[string]any, len(n.keys))
+	for _, e := range n.keys {
+		v, err := helmValue(e.value, join(path, e.key))
+		if err != nil {
+			return nil, err
+		}
+		m[e.key] = v
+	}
+	return m, nil
 }
 
 // oldNumber is what that reader takes for a number beyond ours: 1e3, 08.

@@ -124,11 +124,7 @@ func (r *renderer) whole(at expression, op string, a, b int64) any {
 		}
 		overflow()
 	case "*":
-		high, low := bits.Mul64(magnitude(a), magnitude(b))
-		if high != 0 || low > math.MaxInt64 {
-			overflow()
-		}
-		return a * b
+		return r.product(at, a, b)
 	case "**":
 		if b < 0 {
 			return r.float(at, op, float64(a), float64(b)) // which refuses it
@@ -158,6 +154,13 @@ func (r *renderer) whole(at expression, op string, a, b int64) any {
 	return nil
 }
 
+func (r *renderer) product(at expression, a, b int64) int64 {
+	if high, low := bits.Mul64(magnitude(a), magnitude(b)); high != 0 || low > math.MaxInt64 {
+		r.fail(at, "", "makes a number that is too large")
+	}
+	return a * b
+}
+
 func magnitude(a int64) uint64 {
 	if a < 0 {
 		return -uint64(a)
@@ -166,7 +169,7 @@ func magnitude(a int64) uint64 {
 }
 
 func (r *renderer) power(at expression, a, b int64) any {
-	result := any(int64(1))
+	result := int64(1)
 	if magnitude(a) < 2 { // these need no multiplication and never grow
 		if a == -1 && b%2 == 1 {
 			return int64(-1)
@@ -177,7 +180,7 @@ func (r *renderer) power(at expression, a, b int64) any {
 		return int64(1)
 	}
 	for range min(b, 64) { // 2**64 has overflowed by then
-		result = r.whole(at, "*", result.(int64), a)
+		result = r.product(at, result, a)
 	}
 	return result
 }
