@@ -7,10 +7,8 @@ source scripts/lib.sh
 began=$SECONDS
 
 [[ $(id -u) == 0 ]] || die "make test starts a Kubernetes node, which needs root"
-need_packages git curl ca-certificates python3 python3-venv postgresql chromium procps \
-	containerd runc containernetworking-plugins etcd-server iptables iproute2
-# A database of the package would only take memory; the tests start their own.
-if command -v pg_dropcluster >/dev/null; then service postgresql stop >/dev/null 2>&1 || true; fi
+# The cluster installs its own packages, and keeps Debian from starting their services.
+need_packages git curl ca-certificates python3 python3-venv postgresql chromium procps
 
 say "build"
 make build
@@ -21,11 +19,14 @@ command -v npm >/dev/null || need_packages npm
 
 # The longest build first, beside which nothing waits for it.
 say "cluster"
+found=no
+test/cluster/cluster.sh status >/dev/null 2>&1 && found=yes
 test/cluster/cluster.sh up
 test/cluster/cluster.sh build-guestbook
 export SLIPWAY_TEST_KUBECONFIG=${SLIPWAY_CLUSTER_DIR:-/var/lib/slipway-test-cluster}/kubeconfig
-finish() { test/cluster/cluster.sh down || true; }
-[[ -n ${SLIPWAY_KEEP_CLUSTER:-} ]] || trap finish EXIT
+# A cluster that somebody else uses is left running.
+finish() { [[ $found == yes || -n ${SLIPWAY_KEEP_CLUSTER:-} ]] || test/cluster/cluster.sh down; }
+trap finish EXIT
 
 scripts/check.sh static
 
@@ -36,6 +37,7 @@ export SLIPWAY_TEST_VENV
 
 say "tests of the cluster itself"
 (cd test/cluster && go test -count=1 -timeout 20m ./...)
+(cd examples/guestbook-app && go test -count=1 ./...)
 
 say "all tests: unit, both databases, real Prefect, real cluster, browser"
 SLIPWAY_TEST_BIN=$PWD/bin/slipway go test -count=1 -p 1 -timeout 40m -tags e2e,cluster,browser ./...
