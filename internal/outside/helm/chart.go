@@ -1,11 +1,11 @@
 package helm
 
 import (
-	"container/list"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -99,33 +99,28 @@ func checked(ch *chartv2.Chart, ref, digest string) (*Chart, error) {
 	return out, nil
 }
 
-// loadedCharts keeps the charts that were used last, up to a number of bytes.
+// loadedCharts keeps the charts that were used last, up to a number of bytes. They are
+// few, since each is many files.
 type loadedCharts struct {
 	mu    sync.Mutex
 	limit int
 	size  int
-	order *list.List // of *loadedChart, the newest first
-	byKey map[string]*list.Element
-}
-
-type loadedChart struct {
-	key   string
-	chart *Chart
+	order []string // the keys, the one used last at the end
+	byKey map[string]*Chart
 }
 
 func newLoadedCharts(limit int) *loadedCharts {
-	return &loadedCharts{limit: limit, order: list.New(), byKey: map[string]*list.Element{}}
+	return &loadedCharts{limit: limit, byKey: map[string]*Chart{}}
 }
 
 func (l *loadedCharts) get(key string) *Chart {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.byKey[key]
-	if e == nil {
-		return nil
+	ch := l.byKey[key]
+	if ch != nil {
+		l.order = append(slices.DeleteFunc(l.order, func(k string) bool { return k == key }), key)
 	}
-	l.order.MoveToFront(e)
-	return e.Value.(*loadedChart).chart
+	return ch
 }
 
 func (l *loadedCharts) put(key string, ch *Chart) {
@@ -134,11 +129,13 @@ func (l *loadedCharts) put(key string, ch *Chart) {
 	if l.byKey[key] != nil || ch.size > l.limit {
 		return
 	}
-	l.byKey[key] = l.order.PushFront(&loadedChart{key, ch})
+	l.byKey[key] = ch
+	l.order = append(l.order, key)
 	l.size += ch.size
 	for l.size > l.limit {
-		oldest := l.order.Remove(l.order.Back()).(*loadedChart)
-		delete(l.byKey, oldest.key)
-		l.size -= oldest.chart.size
+		oldest := l.order[0]
+		l.order = l.order[1:]
+		l.size -= l.byKey[oldest].size
+		delete(l.byKey, oldest)
 	}
 }

@@ -124,6 +124,19 @@ func TestRealJobs(t *testing.T) {
 	}
 }
 
+func TestRealJobThatNoQuotaAdmits(t *testing.T) {
+	t.Parallel()
+	c, app := realCluster(t)
+	create(t, c, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "none"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}})
+	time.Sleep(time.Second) // until the quota counts
+	res, err := c.RunJob(t.Context(), script(app, "run", "true"), JobOptions{Redact: redact, ImageAfter: 2 * time.Second})
+	t.Logf("%v\n%s", err, res.Output)
+	if CodeOf(err) != slipway.CodeJobFailed || !strings.Contains(err.Error(), "no pod can be made: FailedCreate") || !strings.Contains(err.Error(), "exceeded quota") {
+		t.Errorf("RunJob() = %v", err)
+	}
+}
+
 func numbers(from, to int) string {
 	var b strings.Builder
 	for i := from; i <= to; i++ {

@@ -150,17 +150,24 @@ func TestRunJobFails(t *testing.T) {
 			code: slipway.CodeJobTimeout, message: "did not end within 10m0s (Job guestbook-action): no pod was made", output: "exceeded quota",
 		},
 		{
+			name: "when no pod can be made, long before the deadline",
+			play: func(w *world, ctx context.Context, t *testing.T, job *batchv1.Job) {
+				w.event(ctx, t, job, "FailedCreate", `pods "x" is forbidden: violates PodSecurity`)
+				w.untilTold(ctx, job)
+				w.ends(ctx, t, job, batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded)
+			},
+			code:    slipway.CodeJobFailed,
+			message: `could not start (Job guestbook-action): no pod can be made: FailedCreate: pods "x" is forbidden: violates PodSecurity`,
+			output:  "violates PodSecurity",
+		},
+		{
 			name: "when its image cannot be had, long before the deadline",
 			play: func(w *world, ctx context.Context, t *testing.T, job *batchv1.Job) {
 				p := w.starts(ctx, t, job, "p", waiting("ErrImagePull", "not found"))
 				w.event(ctx, t, p, "Failed", "Failed to pull image")
 				w.shows(ctx, t, p, corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{
 					{Name: actionContainer, State: waiting("ImagePullBackOff", "Back-off pulling image")}}})
-				for now := job.DeepCopy(); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
-					if w.api.Get(ctx, client.ObjectKeyFromObject(job), now) == nil && *now.Spec.ActiveDeadlineSeconds == 1 {
-						break // it is told to end, so that the next action can begin
-					}
-				}
+				w.untilTold(ctx, job)
 				w.ends(ctx, t, job, batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded)
 			},
 			code:    slipway.CodeJobFailed,
@@ -213,6 +220,15 @@ func TestRunJobFails(t *testing.T) {
 				t.Error("the secret is in what people read")
 			}
 		})
+	}
+}
+
+// untilTold waits until a Job is told to end, so that the next action can begin.
+func (w *world) untilTold(ctx context.Context, job *batchv1.Job) {
+	for now := job.DeepCopy(); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		if w.api.Get(ctx, client.ObjectKeyFromObject(job), now) == nil && *now.Spec.ActiveDeadlineSeconds == 1 {
+			return
+		}
 	}
 }
 

@@ -87,8 +87,27 @@ func (w *jobWatch) check(ctx context.Context) (bool, error) {
 	}
 	if w.last != nil {
 		w.final = w.finalFault(w.last)
+	} else {
+		w.final = w.noPod(ctx)
 	}
 	return w.final != "", nil
+}
+
+// noPod names what has kept the cluster from making a pod for too long: a quota, an
+// admission rule. Without such a word the Job controller may just be slow.
+func (w *jobWatch) noPod(ctx context.Context) string {
+	const key = "" // no container has that name
+	if _, ok := w.stuck[key]; !ok {
+		w.stuck[key] = w.r.c.now()
+	}
+	if w.r.c.now().Sub(w.stuck[key]) < w.r.opts.ImageAfter {
+		return ""
+	}
+	event := w.r.c.lastWarning(ctx, w.job)
+	if event == "" {
+		return ""
+	}
+	return "no pod can be made: " + event
 }
 
 // finalFault names what has kept the container from starting for too long.
@@ -139,7 +158,10 @@ func (w *jobWatch) verdict(ctx context.Context) error {
 	case w.gone:
 		return failed(slipway.CodeJobFailed, "was cut short: its Job %s was deleted while it ran", name)
 	case w.final != "":
-		event := r.c.lastWarning(ctx, w.last)
+		event := ""
+		if w.last != nil {
+			event = r.c.lastWarning(ctx, w.last)
+		}
 		w.end(ctx)
 		text := w.final
 		if event != "" && !strings.Contains(text, event) && (w.finalMessage == "" || !strings.Contains(event, w.finalMessage)) {

@@ -102,7 +102,7 @@ func startPatch(w Workload, replicas *int) map[string]any {
 		return nodeSelectorPatch(nil)
 	}
 	n := 1
-	if was, err := strconv.Atoi(w.Remember); err == nil && was > 0 {
+	if was, err := strconv.Atoi(w.Remember); err == nil {
 		n = was
 	}
 	if replicas != nil {

@@ -126,7 +126,7 @@ func TestRealReadyFailsFast(t *testing.T) {
 		{crash, ReadyOptions{Timeout: 5 * time.Minute, Restarts: 2}, []string{"container web crashed", "CrashLoopBackOff", "ended with exit code 2", "last event: BackOff"}},
 		{secret, ReadyOptions{Timeout: 5 * time.Minute, ImageAfter: 2 * time.Second}, []string{"CreateContainerConfigError", `secret "none" not found`}},
 		{node, ReadyOptions{Timeout: 3 * time.Second}, []string{"Unschedulable", "Insufficient cpu", "condition Available=False, MinimumReplicasUnavailable"}},
-		{never, ReadyOptions{Timeout: 15 * time.Second}, []string{"container web: runs and is not ready", "last event: Unhealthy: Readiness probe failed"}},
+		{never, ReadyOptions{Timeout: 15 * time.Second}, []string{"container web: runs ", " and is not ready", "last event: Unhealthy: Readiness probe failed"}},
 	} {
 		begun := time.Now()
 		err := c.Ready(t.Context(), app, []Object{tc.w.Object()}, tc.opts)

@@ -52,6 +52,11 @@ func TestStopAndStartPatches(t *testing.T) {
 			start: map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationReplicas: nil}}, "spec": map[string]any{"replicas": 0}},
 		},
 		{
+			name:  "none if it had none",
+			w:     Workload{Kind: KindDeployment, Stopped: true, Remember: "0"},
+			start: map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationReplicas: nil}}, "spec": map[string]any{"replicas": 0}},
+		},
+		{
 			name:  "one when nothing is known",
 			w:     Workload{Kind: KindDeployment, Stopped: true, Remember: "many"},
 			start: map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationReplicas: nil}}, "spec": map[string]any{"replicas": 1}},

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,15 +94,6 @@ func create(t *testing.T, c *Client, o client.Object) {
 	if err := c.api.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func deploymentOf(t *testing.T, c *Client, w Workload) *appsv1.Deployment {
-	t.Helper()
-	var d appsv1.Deployment
-	if err := c.api.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, &d); err != nil {
-		t.Fatal(err)
-	}
-	return &d
 }
 
 // podsIn lists the pods of a namespace, terminating ones too.
