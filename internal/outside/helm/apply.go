@@ -28,7 +28,7 @@ type ApplyRequest struct {
 	Patch       Patch         // its App's namespace is the release's
 	Description string        // of the revision, for helm history: change 41
 	HookTimeout time.Duration // of one hook of the chart; 10 min
-	Redact      Redactor
+	Redact      Redactor      // required
 }
 
 // Result is how an act of Helm's went. It is filled as far as known beside an error too.
@@ -55,6 +55,9 @@ const (
 // the caller's lock to ensure.
 func (c *Client) Apply(ctx context.Context, r ApplyRequest) (Result, error) {
 	var res Result
+	if r.Redact == nil {
+		return res, slipway.Errorf(slipway.Internal, "the chart of %s was to be applied without a redactor", r.Patch.App.Ref())
+	}
 	doing := "apply the chart " + r.Chart.Name
 	ch, err := r.Chart.fresh()
 	if err != nil {

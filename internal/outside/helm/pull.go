@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -33,29 +32,6 @@ func (c *Client) Chart(ctx context.Context, ref slipway.ChartRef, bundleDir, bun
 			WithHint("write a path inside the bundle, oci://… or https://…")
 	}
 	return c.LoadDir(filepath.Join(bundleDir, ref.Location), bundleDigest)
-}
-
-// ChartFor chooses the chart version for an application version from the driver's table;
-// without one it returns ref as it is.
-func ChartFor(ref slipway.ChartRef, appVersion string) (slipway.ChartRef, error) {
-	if len(ref.Versions) == 0 {
-		return ref, nil
-	}
-	v, err := semver.NewVersion(appVersion)
-	if err != nil {
-		return ref, slipway.Errorf(slipway.Invalid, "the application version %q is not a semantic version, so no chart can be chosen for it", appVersion)
-	}
-	for _, row := range ref.Versions {
-		fits, err := semver.NewConstraint(row.App)
-		if err != nil {
-			return ref, slipway.Errorf(slipway.Invalid, "the driver's chart table has the range %q, which is none: %v", row.App, err)
-		}
-		if fits.Check(v) {
-			ref.Version, ref.Digest, ref.Versions = row.Chart, row.Digest, nil
-			return ref, nil
-		}
-	}
-	return ref, slipway.Errorf(slipway.Invalid, "the driver names no chart for the application version %s", appVersion)
 }
 
 // pulled is a packed chart that came from outside, and the digest it was asked for by.

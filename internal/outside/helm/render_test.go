@@ -179,30 +179,13 @@ func TestLoadedChartsStayWithinTheirBytes(t *testing.T) {
 	}
 }
 
-func TestChartFor(t *testing.T) {
+func TestNothingIsAppliedWithoutARedactor(t *testing.T) {
 	t.Parallel()
-	table := slipway.ChartRef{Location: "oci://r/c", Version: "1.0.0", Versions: []slipway.ChartVersion{
-		{App: ">=1.7", Chart: "4.2.1", Digest: "sha256:a"}, {App: "<1.7", Chart: "4.1.0"}}}
-	for _, tc := range []struct {
-		ref         slipway.ChartRef
-		app, want   string
-		digest, err string
-	}{
-		{slipway.ChartRef{Version: "1.0.0"}, "any", "1.0.0", "", ""},
-		{table, "1.7.2", "4.2.1", "sha256:a", ""},
-		{table, "1.6.9", "4.1.0", "", ""},
-		{table, "latest", "", "", "is not a semantic version"},
-		{slipway.ChartRef{Versions: table.Versions[:1]}, "1.0.0", "", "", "names no chart for the application version 1.0.0"},
-	} {
-		got, err := ChartFor(tc.ref, tc.app)
-		if tc.err != "" {
-			if err == nil || !strings.Contains(err.Error(), tc.err) {
-				t.Errorf("ChartFor(%s) = %v, want %s", tc.app, err, tc.err)
-			}
-			continue
-		}
-		if err != nil || got.Version != tc.want || got.Digest != tc.digest {
-			t.Errorf("ChartFor(%s) = %s %s, %v; want %s %s", tc.app, got.Version, got.Digest, err, tc.want, tc.digest)
-		}
+	c := New(nil, Options{})
+	if _, err := c.Apply(t.Context(), ApplyRequest{Chart: shop(t, c)}); !slipway.Is(err, slipway.Internal) {
+		t.Errorf("Apply() = %v", err)
+	}
+	if _, err := c.Uninstall(t.Context(), UninstallRequest{}); !slipway.Is(err, slipway.Internal) {
+		t.Errorf("Uninstall() = %v", err)
 	}
 }

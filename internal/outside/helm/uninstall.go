@@ -21,7 +21,7 @@ type UninstallRequest struct {
 	App     slipway.Application
 	Release string
 	Timeout time.Duration // until every object is gone; 10 min
-	Redact  Redactor
+	Redact  Redactor      // required
 }
 
 // Uninstall removes the release and its history, and waits until its objects and the
@@ -30,6 +30,9 @@ type UninstallRequest struct {
 // and named in a note.
 func (c *Client) Uninstall(ctx context.Context, r UninstallRequest) (Result, error) {
 	var res Result
+	if r.Redact == nil {
+		return res, slipway.Errorf(slipway.Internal, "the release of %s was to be removed without a redactor", r.App.Ref())
+	}
 	doing := "remove the release " + r.Release
 	cfg := c.configuration(ctx, r.App.Namespace)
 	logs := &hookLogs{}

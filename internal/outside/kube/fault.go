@@ -59,7 +59,7 @@ func (f fault) text(pod string) string {
 	if f.image != "" && !strings.Contains(f.message, f.image) {
 		fmt.Fprintf(&b, " (image %s)", f.image)
 	}
-	if f.last != "" {
+	if f.last != "" && f.last != f.reason {
 		fmt.Fprintf(&b, " (%s)", f.last)
 	}
 	return b.String()

@@ -144,4 +144,14 @@ func TestRealReadyFailsFast(t *testing.T) {
 			t.Errorf("%s: it took %s", tc.w, time.Since(begun))
 		}
 	}
+	told, _, err := c.Diagnose(t.Context(), app, redact)
+	t.Log(told)
+	for _, part := range []string{"registry.example.com/none:1", "the end of the log of container web:\n    boom\n", `secret "none" not found`, "Unschedulable", "runs "} {
+		if !strings.Contains(told, part) {
+			t.Errorf("the diagnosis lacks %q", part)
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -84,6 +84,7 @@ func deploy(t *testing.T, c *Client, app slipway.Application, name string, repli
 	t.Helper()
 	d := deployment(name, replicas)
 	d.Namespace = app.Namespace
+	d.Spec.Template.Labels[LabelApplication] = app.Name
 	d.Spec.Template.Spec = corev1.PodSpec{Containers: []corev1.Container{container}, TerminationGracePeriodSeconds: &grace}
 	create(t, c, d)
 	return ofDeployment(d)
