@@ -98,7 +98,7 @@ func killedParent(t *testing.T, job parentJob) parentNews {
 	if err := json.Unmarshal(line, &news); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { news.Process.killGroup(); news.Spare.killGroup() })
+	t.Cleanup(func() { news.Process.killGroup(""); news.Spare.killGroup("") })
 	return news
 }
 
@@ -161,7 +161,7 @@ func TestAnAdoptedActionDies(t *testing.T) {
 	r := realRunner(t, nil)
 	news := killedParent(t, newParentJob(t, r, "sleep"))
 	running(t, r, news.FlowRun, "sleeping")
-	news.Process.killGroup()
+	news.Process.killGroup("")
 	got := finish(t, r, news.FlowRun, news.Process, WaitOptions{})
 	if !got.Crashed || !strings.Contains(got.Message, "Slipway was restarted meanwhile") || got.FirstError != got.Message {
 		t.Errorf("Wait() = %+v", got)
@@ -196,7 +196,7 @@ func TestAProcessOfAnotherHost(t *testing.T) {
 	t.Run("is declared crashed when its Slipway is gone", func(t *testing.T) {
 		id, p, _ := begin(t, r, testAction(t, "actions.py", "sleep", nil), nil)
 		running(t, r, id, "sleeping")
-		p.killGroup()
+		p.killGroup("")
 		away := p
 		away.Host = "another-machine/its-boot/1/its-name"
 		looks := 0

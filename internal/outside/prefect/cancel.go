@@ -48,7 +48,7 @@ func (r *Runner) cancel(ctx context.Context, id string, p Process) error {
 		return err
 	}
 	// The process first: it must end also while Prefect is down.
-	if err := p.endGroup(ctx, r.Grace); err != nil {
+	if err := p.endGroup(ctx, r.Grace, runMark(id)); err != nil {
 		return err
 	}
 	if glanceErr == nil && before.Terminal() && before != Cancelled {

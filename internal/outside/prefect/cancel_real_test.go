@@ -50,7 +50,7 @@ func TestCancel(t *testing.T) {
 		if got := finish(t, r, id, p, WaitOptions{}); got.State != Cancelled {
 			t.Errorf("Wait() = %+v", got)
 		}
-		eventually(t, "the child is gone", func() bool { _, lives := processStart(child); return !lives })
+		eventually(t, "the child is gone", func() bool { now, lives := lookUp(child); return !lives || now.ended })
 	})
 
 	t.Run("an action that has completed stays completed", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestWhatAnActionLeavesBehindIsEnded(t *testing.T) {
 		t.Fatalf("Wait() = %+v", got)
 	}
 	child := childOf(t, running(t, r, id, "child "))
-	eventually(t, "the child is gone", func() bool { _, lives := processStart(child); return !lives })
+	eventually(t, "the child is gone", func() bool { now, lives := lookUp(child); return !lives || now.ended })
 }
 
 func childOf(tb testing.TB, log string) int {

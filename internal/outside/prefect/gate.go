@@ -54,9 +54,15 @@ func startChild(cmd *exec.Cmd, output string) (*child, error) {
 	c := &child{gate: gate, done: make(chan struct{})}
 	c.process = Process{Host: ThisHost(), PID: cmd.Process.Pid, Output: output}
 	// It cannot be reaped before the line that waits for it, so the number is still its own.
-	c.process.StartTime, _ = processStart(cmd.Process.Pid)
+	s, _ := lookUp(cmd.Process.Pid)
+	c.process.StartTime = s.start
+	p := c.process // a spare's gets its output later
 	go func() {
-		_ = cmd.Wait()
+		// What it leaves behind is ended before it is reaped: until then its number, and so
+		// its group's, belongs to nobody else.
+		awaitExit(p.PID)
+		p.killGroup("")
+		_ = cmd.Wait() // the status is in ProcessState
 		c.exit = cmd.ProcessState
 		close(c.done)
 	}()
@@ -75,6 +81,6 @@ func (c *child) open() error {
 // abandon ends a child that has not done anything yet.
 func (c *child) abandon() {
 	c.gate.Close()
-	c.process.killGroup()
+	c.process.killGroup("")
 	<-c.done
 }

@@ -23,7 +23,8 @@ type Process struct {
 }
 
 // Known says whether there is a process at all; the zero value says that none was started.
-func (p Process) Known() bool { return p.PID > 0 }
+// Nor is 1 one of ours: to signal its "group" would be to signal every process there is.
+func (p Process) Known() bool { return p.PID > 1 }
 
 // ThisHost returns the identity of the machine, its boot, the process-id namespace and the
 // host name that this process runs under. In a cluster the host name is the pod's.
@@ -61,40 +62,58 @@ func locate(host string) where {
 	return elsewhere
 }
 
+// standing is what the kernel says of a process id.
+type standing struct {
+	start   uint64
+	session int  // 0 where it is not known
+	ended   bool // a zombie: only its exit status is left
+}
+
 // alive says whether the process still runs. A zombie does not.
 func (p Process) alive() bool {
 	if !p.Known() || locate(p.Host) != here {
 		return false
 	}
-	start, running := processStart(p.PID)
-	return running && start == p.StartTime
+	s, there := lookUp(p.PID)
+	return there && !s.ended && s.start == p.StartTime
 }
 
 // endGroup ends the process and its whole group: TERM, then KILL after grace (at once when
-// grace is zero). It returns when the leader is gone, or with ctx's error. A process
-// with another start time is not ours and is left alone.
-func (p Process) endGroup(ctx context.Context, grace time.Duration) error {
+// grace is zero). It returns when the leader is gone, or with ctx's error.
+func (p Process) endGroup(ctx context.Context, grace time.Duration, mark string) error {
 	if grace > 0 && p.alive() {
 		signalGroup(p.PID, sigTerm)
 		timeout, cancel := context.WithTimeout(ctx, grace)
 		_ = p.awaitEnd(timeout) // that it did not end is what KILL is for
 		cancel()
 	}
-	p.killGroup()
+	p.killGroup(mark)
 	return p.awaitEnd(ctx)
 }
 
-// killGroup sends KILL to what is left of the group, also after its leader has ended. While
-// any member lives the kernel gives the leader's number to nobody, so a live process
-// with that number and another start time proves that the group is empty.
-func (p Process) killGroup() {
+// killGroup sends KILL to the process and its whole group, also when the leader has ended.
+// Mark is an entry of the environment, "NAME=value", that only this process's own children
+// inherited; empty when there can be none.
+//
+// Numbers are used again within minutes on a busy machine, for processes and so for groups.
+// While the leader is there, be it as a zombie, its start time proves that the group is
+// ours. Without it nothing does, and each process is looked at for itself.
+func (p Process) killGroup(mark string) {
 	if !p.Known() || locate(p.Host) != here {
 		return
 	}
-	if start, running := processStart(p.PID); running && start != p.StartTime {
+	if s, there := lookUp(p.PID); there {
+		if s.start == p.StartTime {
+			signalGroup(p.PID, sigKill)
+		}
 		return
 	}
-	signalGroup(p.PID, sigKill)
+	if mark == "" {
+		return
+	}
+	for _, pid := range orphans(p.PID, mark) {
+		signalOne(pid, sigKill)
+	}
 }
 
 // awaitEnd returns when the process has ended. It looks instead of waiting for a signal,

@@ -18,4 +18,5 @@ const (
 func inOwnSession(*exec.Cmd)          {}
 func endWithChildren(*exec.Cmd)       {}
 func signalGroup(int, syscall.Signal) {}
+func signalOne(int, syscall.Signal)   {}
 func lockFile(uintptr) error          { return nil }

@@ -1,6 +1,7 @@
 package prefect
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,9 +16,9 @@ func TestAProcessIsKnownByItsStartTime(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	start, running := processStart(cmd.Process.Pid)
-	p := Process{Host: ThisHost(), PID: cmd.Process.Pid, StartTime: start}
-	if !running || !p.alive() {
+	now, running := lookUp(cmd.Process.Pid)
+	p := Process{Host: ThisHost(), PID: cmd.Process.Pid, StartTime: now.start}
+	if !running || now.ended || !p.alive() {
 		t.Fatalf("a process that runs is not alive: %+v", p)
 	}
 	reused := p
@@ -25,17 +26,17 @@ func TestAProcessIsKnownByItsStartTime(t *testing.T) {
 	if reused.alive() {
 		t.Error("a process with another start time counts as ours")
 	}
-	if err := reused.endGroup(t.Context(), 0); err != nil {
+	if err := reused.endGroup(t.Context(), 0, ""); err != nil {
 		t.Error(err)
 	}
 	away := p
 	away.Host = "another"
-	away.killGroup()
+	away.killGroup("")
 	time.Sleep(50 * time.Millisecond)
 	if !p.alive() {
 		t.Fatal("a process that is not ours was signalled")
 	}
-	if err := p.endGroup(t.Context(), time.Second); err != nil {
+	if err := p.endGroup(t.Context(), time.Second, ""); err != nil {
 		t.Error(err)
 	}
 	// Not reaped yet, so its number is still taken: by a zombie.
@@ -76,5 +77,50 @@ func TestWhereAProcessIs(t *testing.T) {
 				t.Errorf("locate(%q) = %d, want %d", tc.host, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestWhatAGroupLeavesBehind: the leader has ended and been reaped, as an adopted one is.
+// Only processes that carry the mark are ended, since the number may be somebody else's.
+func TestWhatAGroupLeavesBehind(t *testing.T) {
+	t.Parallel()
+	const mark = "PREFECT__FLOW_RUN_ID=r-1"
+	leader := exec.Command("sh", "-c", "sleep 60 & echo $!; "+"env -i PREFECT__FLOW_RUN_ID=r-11 sleep 60 & echo $!")
+	leader.Env = []string{"PATH=/usr/bin:/bin", mark}
+	inOwnSession(leader)
+	out, err := leader.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	now, _ := lookUp(leader.Process.Pid)
+	p := Process{Host: ThisHost(), PID: leader.Process.Pid, StartTime: now.start}
+	var ours, other int
+	if _, err := fmt.Fscan(out, &ours, &other); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	_, _ = leader.Process.Wait() // reaped: the number is free
+	defer signalOne(other, sigKill)
+	lives := func(pid int) bool {
+		s, there := lookUp(pid)
+		return there && !s.ended
+	}
+	p.killGroup("")
+	p.killGroup("PREFECT__FLOW_RUN_ID=r-2")
+	time.Sleep(50 * time.Millisecond)
+	if !lives(ours) || !lives(other) {
+		t.Fatal("processes were ended without a proof that they are ours")
+	}
+	p.killGroup(mark)
+	for end := time.Now().Add(5 * time.Second); lives(ours); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a process with the mark lives on")
+		}
+	}
+	if !lives(other) {
+		t.Error("a process with another mark was ended")
 	}
 }

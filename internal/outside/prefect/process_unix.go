@@ -25,7 +25,9 @@ func endWithChildren(cmd *exec.Cmd) {
 	cmd.WaitDelay = time.Second
 }
 
+// A process that has just ended cannot be signalled, which is what was wanted.
 func signalGroup(leader int, s syscall.Signal) { _ = syscall.Kill(-leader, s) }
+func signalOne(pid int, s syscall.Signal)      { _ = syscall.Kill(pid, s) }
 
 // lockFile takes an exclusive lock that ends with the open file, so with the process.
 func lockFile(fd uintptr) error { return syscall.Flock(int(fd), syscall.LOCK_EX) }

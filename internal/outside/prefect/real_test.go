@@ -180,7 +180,7 @@ func begin(tb testing.TB, r *Runner, a Action, env map[string]string) (string, P
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { p.killGroup() })
+	tb.Cleanup(func() { p.killGroup("") })
 	return id, p, launch
 }
 

@@ -163,7 +163,7 @@ func (s *Server) start(ctx context.Context) error {
 		s.log.WarnContext(ctx, "replacing the Prefect server that was left running", "pid", old.PID, "error", err)
 	}
 	// Whatever is left of it has our database open, and two servers must not.
-	if err := old.endGroup(ctx, stopGrace); err != nil {
+	if err := old.endGroup(ctx, stopGrace, s.mark()); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
@@ -176,7 +176,7 @@ func (s *Server) start(ctx context.Context) error {
 			return nil
 		}
 		if errors.Is(err, errWrongServer) {
-			_ = p.endGroup(context.WithoutCancel(ctx), 0)
+			_ = p.endGroup(context.WithoutCancel(ctx), 0, s.mark())
 		}
 		// The port was free when it was chosen, and a start takes long enough for somebody
 		// else to take it. The next launch finds another one.
@@ -264,7 +264,7 @@ func (s *Server) Run(ctx context.Context) error {
 				continue
 			}
 			s.log.WarnContext(ctx, "the Prefect server has not answered for long; ending it", "pid", p.PID)
-			_ = p.endGroup(ctx, stopGrace)
+			_ = p.endGroup(ctx, stopGrace, s.mark())
 		}
 		if now.Before(notBefore) {
 			continue
@@ -287,7 +287,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Unlock()
 	s.starting.Lock()
 	defer s.starting.Unlock()
-	if err := s.Process().endGroup(ctx, stopGrace); err != nil {
+	if err := s.Process().endGroup(ctx, stopGrace, s.mark()); err != nil {
 		return fmt.Errorf("stop the Prefect server: %w", err)
 	}
 	return nil

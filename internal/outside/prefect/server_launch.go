@@ -71,6 +71,9 @@ func (s *Server) launch(ctx context.Context) (Process, error) {
 	return c.process, nil
 }
 
+// mark is what every process of this server has in its environment, and no other.
+func (s *Server) mark() string { return "PREFECT_HOME=" + s.Dir }
+
 // env returns the server's environment. Its database and its auth string are Slipway's
 // alone; what Slipway does not use of Prefect (schedules, triggers) is off.
 func (s *Server) env(port int) map[string]string {

@@ -23,7 +23,7 @@ func realServer(t *testing.T, dir string, change func(*ServerConfig)) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Process().killGroup() })
+	t.Cleanup(func() { s.Process().killGroup("") })
 	return s
 }
 
@@ -55,7 +55,7 @@ func TestTheLifeOfAServer(t *testing.T) {
 	go func() { watched <- first.Run(watch) }()
 	killed := first.Process()
 	address := first.Endpoint().API
-	killed.killGroup()
+	killed.killGroup("")
 	eventually(t, "the server is started again", func() bool {
 		return first.Process() != killed && r.client.Health(ctx) == nil
 	})

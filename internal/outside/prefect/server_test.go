@@ -77,7 +77,7 @@ func TestAPortThatIsTakenWhileTheServerStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Process().killGroup() })
+	t.Cleanup(func() { s.Process().killGroup("") })
 	p, err := s.launch(t.Context())
 	if err != nil {
 		t.Fatal(err)

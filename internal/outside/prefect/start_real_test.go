@@ -135,7 +135,7 @@ func TestTheSpareIsKept(t *testing.T) {
 	second := seat().process
 
 	// A spare that died unnoticed costs time, and nothing else.
-	second.killGroup()
+	second.killGroup("")
 	id, p, _ = begin(t, r, testAction(t, "actions.py", "succeed", nil), nil)
 	if got := finish(t, r, id, p, WaitOptions{}); got.State != Completed || got.Runs != 1 {
 		t.Errorf("Wait() after the spare's death = %+v", got)

@@ -44,7 +44,7 @@ func mustStart(tb testing.TB, r *Runner, id string, l Launch) Process {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { p.killGroup() })
+	tb.Cleanup(func() { p.killGroup("") })
 	return p
 }
 

@@ -67,7 +67,10 @@ func (r *Runner) wait(ctx context.Context, id string, p Process, o WaitOptions) 
 			return Outcome{}, err
 		}
 		// What the flow started must not act on after its run was declared over.
-		p.killGroup()
+		p.killGroup(runMark(id))
+		if c := r.child(id); c != nil {
+			<-c.done // then its group has been ended
+		}
 		trimOutput(p.Output, r.OutputMax)
 	} else {
 		var err error
@@ -143,7 +146,7 @@ func (r *Runner) watchProcess(ctx context.Context, id string, p Process, o WaitO
 				// The engine said its last word. It may still flush its log, but a thread of
 				// the driver's must not hold the run open for ever.
 				if over++; time.Duration(over)*o.Every > r.Grace {
-					p.killGroup()
+					p.killGroup(runMark(id))
 				}
 			}
 		}
@@ -226,11 +229,19 @@ func (r *Runner) settle(ctx context.Context, id string, p Process, o WaitOptions
 	return run, err
 }
 
+// child returns the process of the run when this Runner started it, else nil.
+func (r *Runner) child(id string) *child {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.children[id]
+}
+
+// runMark is what every process of a run has in its environment, and no other process.
+func runMark(id string) string { return "PREFECT__FLOW_RUN_ID=" + id }
+
 // whyEnded says what is known about a process that left its run without a last state.
 func (r *Runner) whyEnded(run FlowRun, p Process) string {
-	r.mu.Lock()
-	c := r.children[run.ID]
-	r.mu.Unlock()
+	c := r.child(run.ID)
 	switch {
 	case run.State.Type == Paused:
 		return "The action suspended itself, and Slipway does not resume actions. Let it wait inside instead."
