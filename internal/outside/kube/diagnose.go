@@ -43,7 +43,7 @@ func (c *Client) Diagnose(ctx context.Context, app slipway.Application, redact f
 		for _, f := range faults {
 			fmt.Fprintln(&b, f.text(p.Name))
 		}
-		if warning := c.lastWarning(ctx, p); warning != "" && (faults[0].message == "" || !strings.Contains(warning, faults[0].message)) {
+		if warning := briefly(c.lastWarning(ctx, p), faults[0].message); warning != "" {
 			fmt.Fprintln(&b, "  last event: "+warning)
 		}
 		for _, f := range faults {

@@ -212,11 +212,7 @@ func (c *Client) evidence(ctx context.Context, u *unstructured.Unstructured, sai
 			}
 		}
 		if warning == "" {
-			warning = c.lastWarning(ctx, &pods[i])
-			if m := faults[0].message; m != "" && strings.Contains(warning, m) {
-				warning = "" // the same again, in more words
-				break
-			}
+			warning = briefly(c.lastWarning(ctx, &pods[i]), faults[0].message)
 		}
 		if len(lines) == 3 {
 			break // the others are most likely alike
@@ -229,6 +225,14 @@ func (c *Client) evidence(ctx context.Context, u *unstructured.Unstructured, sai
 		add("last event: " + warning)
 	}
 	return lines
+}
+
+// briefly leaves of a warning its reason when it says what has been said, in more words.
+func briefly(warning, said string) string {
+	if said != "" && strings.Contains(warning, said) {
+		warning, _, _ = strings.Cut(warning, ":")
+	}
+	return warning
 }
 
 // lastWarning returns the newest warning about an object, as reason: message.

@@ -65,7 +65,7 @@ func TestRealJobs(t *testing.T) {
 		{name: "writes 201 lines", text: "seq 1 201; exit 1", code: slipway.CodeJobFailed, message: "exit code 1", output: numbers(2, 201), cut: true},
 		{name: "writes one line of 70 KiB without an end", text: `head -c 71680 /dev/zero | tr '\0' x; exit 1`, code: slipway.CodeJobFailed, message: "exit code 1",
 			output: strings.Repeat("x", 65536), cut: true},
-		{name: "writes to both of its outputs, with colours", text: `printf '\033[31mred\033[0m\n'; echo bad >&2; exit 1`, code: slipway.CodeJobFailed, message: "exit code 1", output: "red\nbad\n"},
+		{name: "writes to both of its outputs, with colours", text: `printf '\033[31mred\033[0m\n'; sleep 1; echo bad >&2; exit 1`, code: slipway.CodeJobFailed, message: "exit code 1", output: "red\nbad\n"},
 		{name: "says that it has failed, and ends well", text: "echo FAILED to migrate; exit 0", change: func(s *JobSpec) { s.FailIfOutputMatches = regexp.MustCompile("FAILED") },
 			code: slipway.CodeJobFailed, message: "ended with exit code 0, but its output matches", output: "FAILED to migrate\n"},
 		{name: "ends well and does not say that it has failed", text: "seq 1 100000", change: func(s *JobSpec) { s.FailIfOutputMatches = regexp.MustCompile("FAILED") }},

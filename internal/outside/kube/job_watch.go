@@ -164,8 +164,8 @@ func (w *jobWatch) verdict(ctx context.Context) error {
 		}
 		w.end(ctx)
 		text := w.final
-		if event != "" && !strings.Contains(text, event) && (w.finalMessage == "" || !strings.Contains(event, w.finalMessage)) {
-			text += "; last event: " + event
+		if event != "" && !strings.Contains(text, event) {
+			text += "; last event: " + briefly(event, w.finalMessage)
 		}
 		return failed(slipway.CodeJobFailed, "could not start (Job %s): %s", name, text)
 	case succeeded:
