@@ -48,12 +48,14 @@ up() {
 	fi
 
 	say "server: SQLite in $demo/data, its own Prefect"
-	"$slipway" python install --data-dir "$demo/data"
-	"$slipway" server --data-dir "$demo/data" --listen "${url#http://}" >"$demo/server.log" 2>&1 &
+	local venv=$SLIPWAY_CACHE/python # shared with the tests: it takes a minute to make
+	unset SLIPWAY_CACHE             # not a setting of the server
+	"$slipway" python install --data-dir "$demo/data" --python-venv "$venv"
+	"$slipway" server --data-dir "$demo/data" --python-venv "$venv" --listen "${url#http://}" >"$demo/server.log" 2>&1 &
 	echo $! >"$demo/server.pid"
 	disown
-	for _ in $(seq 300); do
-		curl -sf -o /dev/null "$url/readyz" && break
+	for _ in $(seq 900); do
+		curl -sf "$url/readyz" | grep -q "\"actions\":\"ready\"" && break
 		kill -0 "$(<"$demo/server.pid")" 2>/dev/null || { tail -20 "$demo/server.log" >&2; die "the server did not start"; }
 		sleep 0.2
 	done

@@ -19,6 +19,11 @@ import (
 // PythonInstall makes the virtual environment that actions run in, from the locked list
 // that this binary carries, and says what it does on out.
 func PythonInstall(ctx context.Context, c config.Config, out io.Writer) error {
+	// The environment is in the data directory unless another place is named, and that must
+	// be private before anything is in it.
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
 	root := c.PythonVenv()
 	p, err := prefect.EnsureVenv(ctx, root, prefect.VenvOptions{
 		Lock: python.Lock, Interpreter: c.Python.Interpreter,
