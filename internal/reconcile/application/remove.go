@@ -2,11 +2,8 @@ package application
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"slipway.dev/slipway/internal/outside/helm"
-	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/spec"
 	"slipway.dev/slipway/internal/store"
 )
@@ -24,9 +21,6 @@ func (r *Reconciler) remove(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if err := r.awaitGone(ctx, app); err != nil {
-		return err
-	}
 	if err := r.Cluster.DeleteJobsOf(ctx, app); err != nil {
 		return err
 	}
@@ -35,34 +29,6 @@ func (r *Reconciler) remove(ctx context.Context, w *work) error {
 	}
 	// The record goes last: while it is there, the cluster says whose this was.
 	return r.Cluster.DeleteRecord(ctx, app)
-}
-
-// goneWithin is how long the workloads may take to go: their pods' grace and then some.
-const goneWithin = 5 * time.Minute
-
-// awaitGone waits until no workload of the application is left. Helm says that a release is
-// gone while its objects still end their pods, and an old worker must not outlive the
-// record that says whose it was.
-func (r *Reconciler) awaitGone(ctx context.Context, app slipway.Application) error {
-	for deadline := time.Now().Add(goneWithin); ; {
-		left, err := r.Cluster.Workloads(ctx, app, nil)
-		if err != nil || len(left) == 0 {
-			return err
-		}
-		if time.Now().After(deadline) {
-			names := make([]string, len(left))
-			for i, w := range left {
-				names[i] = w.String()
-			}
-			return slipway.Errorf(slipway.Unavailable, "%s did not go within %s", strings.Join(names, ", "), goneWithin).
-				WithHint("see what keeps it with  kubectl get pods -n %s, then delete the application again", app.Namespace)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(300 * time.Millisecond):
-		}
-	}
 }
 
 // purge closes the application's record, which frees its name. Its tasks stay readable.
