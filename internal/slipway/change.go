@@ -10,6 +10,7 @@ const (
 	UpgradeChange   ChangeKind = "upgrade"   // another application or driver version: hooks run
 	ConfigureChange ChangeKind = "configure" // everything else in the spec: no hooks
 	DeleteChange    ChangeKind = "delete"
+	RepairChange    ChangeKind = "repair" // puts back what drifted from the applied revision: no hooks
 )
 
 // Change is one accepted request to change an application. Its number counts per

@@ -10,6 +10,7 @@ const (
 	UpgradeTask   TaskKind = "upgrade"
 	ConfigureTask TaskKind = "configure"
 	DeleteTask    TaskKind = "delete"
+	RepairTask    TaskKind = "repair"
 	StopTask      TaskKind = "stop-components"
 	StartTask     TaskKind = "start-components"
 	VersionTask   TaskKind = "change-version"
@@ -17,6 +18,7 @@ const (
 
 var taskTitles = map[TaskKind]string{
 	InstallTask: "Install", UpgradeTask: "Upgrade", ConfigureTask: "Configure", DeleteTask: "Delete",
+	RepairTask: "Repair",
 	StopTask: "Stop components", StartTask: "Start components", VersionTask: "Change the version",
 }
 
@@ -26,8 +28,9 @@ func (k TaskKind) Title() string { return taskTitles[k] }
 // The nouns that wake-ups name: who accepts a request wakes them, who reconciles handles
 // them.
 const (
-	WakeTask = "task"
-	WakeCall = "action-call"
+	WakeTask  = "task"
+	WakeCall  = "action-call"
+	WakeDrift = "drift" // by the application's ID
 )
 
 // TaskState moves in one direction; package task alone moves it.

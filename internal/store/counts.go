@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -12,6 +13,9 @@ type Counts struct {
 	Applications map[slipway.ApplicationState]int64
 	OpenTasks    map[slipway.TaskState]int64
 	Replicas     int64
+	Drifted      int64     // applications that differ from what was applied
+	Unseen       int64     // applications of which the last look told nothing
+	OldestCheck  time.Time // of an application, the one longest ago; zero: none was ever checked
 }
 
 // Counts counts what an operator watches. A state without rows is left out.
@@ -38,6 +42,12 @@ func (tx *Tx) Counts(ctx context.Context) (Counts, error) {
 	}
 	if err := tx.value(ctx, []any{&c.Replicas}, `SELECT COUNT(*) FROM replicas`); err != nil {
 		return c, fmt.Errorf("count replicas: %w", err)
+	}
+	err = tx.value(ctx, []any{&c.Drifted, &c.Unseen, at(&c.OldestCheck)}, `SELECT COUNT(d.since),
+			COUNT(CASE WHEN d.missed <> '' THEN 1 END), MIN(d.checked_at)
+		FROM drift d JOIN applications a ON a.id = d.application_id WHERE a.deleted_at IS NULL`)
+	if err != nil {
+		return c, fmt.Errorf("count what drifted: %w", err)
 	}
 	return c, nil
 }

@@ -143,8 +143,7 @@ CREATE TABLE public.changes (
     overtake boolean NOT NULL,
     context json,
     requested_by text NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT changes_kind_check CHECK ((kind = ANY (ARRAY['install'::text, 'upgrade'::text, 'configure'::text, 'delete'::text])))
+    created_at timestamp with time zone NOT NULL
 );
 
 ALTER TABLE public.changes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -162,6 +161,18 @@ CREATE TABLE public.component_states (
     stopped boolean NOT NULL,
     stopped_by_task bigint,
     stopped_at timestamp with time zone
+);
+
+CREATE TABLE public.drift (
+    application_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    looked_at timestamp with time zone NOT NULL,
+    checked_at timestamp with time zone,
+    missed text NOT NULL,
+    found json NOT NULL,
+    suspected json NOT NULL,
+    unable json NOT NULL,
+    since timestamp with time zone
 );
 
 CREATE TABLE public.driver_bundles (
@@ -575,6 +586,9 @@ ALTER TABLE ONLY public.changes
 ALTER TABLE ONLY public.component_states
     ADD CONSTRAINT component_states_pkey PRIMARY KEY (application_id, component);
 
+ALTER TABLE ONLY public.drift
+    ADD CONSTRAINT drift_pkey PRIMARY KEY (application_id);
+
 ALTER TABLE ONLY public.driver_bundles
     ADD CONSTRAINT driver_bundles_pkey PRIMARY KEY (digest);
 
@@ -701,6 +715,10 @@ CREATE INDEX audit_user ON public.audit USING btree (user_name, id);
 
 CREATE INDEX changes_task ON public.changes USING btree (task_id);
 
+CREATE INDEX drift_looked ON public.drift USING btree (looked_at);
+
+CREATE INDEX drift_since ON public.drift USING btree (since) WHERE (since IS NOT NULL);
+
 CREATE INDEX events_age ON public.events USING btree (at);
 
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
@@ -770,6 +788,9 @@ ALTER TABLE ONLY public.changes
 
 ALTER TABLE ONLY public.component_states
     ADD CONSTRAINT component_states_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.drift
+    ADD CONSTRAINT drift_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.drivers
     ADD CONSTRAINT drivers_digest_fkey FOREIGN KEY (digest) REFERENCES public.driver_bundles(digest);

@@ -93,14 +93,13 @@ CREATE TABLE changes (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     application_id INTEGER NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
     number         INTEGER NOT NULL,
-    kind           TEXT NOT NULL CHECK (kind IN ('install', 'upgrade', 'configure', 'delete')),
     revision       INTEGER NOT NULL,
     from_revision  INTEGER NOT NULL,
     task_id        INTEGER REFERENCES tasks (id) ON DELETE SET NULL,
     overtake       INTEGER NOT NULL CHECK (overtake IN (0, 1)),
     context        TEXT CHECK (context IS NULL OR json_valid(context)),
     requested_by   TEXT NOT NULL,
-    created_at     TEXT NOT NULL,
+    created_at     TEXT NOT NULL, kind TEXT NOT NULL DEFAULT '',
     UNIQUE (application_id, number)
 ) STRICT;
 
@@ -114,6 +113,22 @@ CREATE TABLE component_states (
     stopped_at      TEXT,
     PRIMARY KEY (application_id, component)
 ) STRICT;
+
+CREATE TABLE drift (
+    application_id INTEGER PRIMARY KEY REFERENCES applications (id) ON DELETE CASCADE,
+    revision       INTEGER NOT NULL,
+    looked_at      TEXT NOT NULL,
+    checked_at     TEXT,
+    missed         TEXT NOT NULL,
+    found          TEXT NOT NULL CHECK (json_valid(found)),
+    suspected      TEXT NOT NULL CHECK (json_valid(suspected)),
+    unable         TEXT NOT NULL CHECK (json_valid(unable)),
+    since          TEXT
+) STRICT;
+
+CREATE INDEX drift_looked ON drift (looked_at);
+
+CREATE INDEX drift_since ON drift (since) WHERE since IS NOT NULL;
 
 CREATE TABLE driver_bundles (
     digest  TEXT PRIMARY KEY,

@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"applications", applications},
 		{"revisions", revisions},
 		{"components", components},
+		{"drift", drift},
 		{"changes", changes},
 		{"tasks", tasks},
 		{"steps", steps},
