@@ -29,6 +29,7 @@ type Dependencies struct {
 	Events Events
 
 	Version      string          // of the server, for GET /installation
+	PrefectUI    func() string   // the address of Prefect's own pages; nil or empty: no links to them
 	Log          *slog.Logger    // nil: none
 	BundleBytes  int64           // the largest driver; 0: 10 MiB
 	RequestBytes int64           // the largest other body; 0: 1 MiB

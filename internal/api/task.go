@@ -64,22 +64,26 @@ func (s *service) getTask(ctx context.Context, c slipway.Caller, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return reply(wireTaskPage(p), nil)
+	return reply(s.wireTaskPage(p), nil)
 }
 
-func wireTaskPage(p view.TaskPage) wire.Task {
+func (s *service) wireTaskPage(p view.TaskPage) wire.Task {
+	ui := ""
+	if s.PrefectUI != nil {
+		ui = s.PrefectUI()
+	}
 	t := wireTask(p.Task)
 	t.Version = p.Seen
 	if p.StartedBy != nil {
 		t.StartedBy = &wire.StartedBy{TaskID: p.StartedBy.ID, Type: p.StartedBy.Kind.Title()}
 	}
 	for _, step := range p.Steps {
-		t.Steps = append(t.Steps, wireStep(step))
+		t.Steps = append(t.Steps, wireStep(step, ui))
 	}
 	return t
 }
 
-func wireStep(x view.Step) wire.Step {
+func wireStep(x view.Step, prefectUI string) wire.Step {
 	out := wire.Step{
 		ID: x.ID, Seq: x.Seq, Key: x.Key, Name: x.Name, State: string(x.State), Error: x.Error, Notes: x.Notes,
 		StartedAt: x.StartedAt, EndedAt: when(x.EndedAt),
@@ -92,7 +96,7 @@ func wireStep(x view.Step) wire.Step {
 		out.Tasks = append(out.Tasks, wire.LinkedTask{ID: c.ID, Type: c.Kind.Title(), State: string(c.State), Error: c.Error})
 	}
 	for _, r := range x.Runs {
-		out.Runs = append(out.Runs, wire.ActionRun{Action: r.Action, FlowRunID: r.FlowRunID, State: r.State, StartedAt: when(r.StartedAt), EndedAt: when(r.EndedAt)})
+		out.Runs = append(out.Runs, wire.ActionRun{Action: r.Action, FlowRunID: r.FlowRunID, URL: r.Page(prefectUI), State: r.State, StartedAt: when(r.StartedAt), EndedAt: when(r.EndedAt)})
 	}
 	return out
 }

@@ -180,6 +180,28 @@ func TestActionsCallInTheirStep(t *testing.T) {
 	}
 }
 
+func TestARunOfAnActionNamesItsPageInPrefect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.furnish()
+	_, step := w.runTask(a.Task.ID)
+	ctx := t.Context()
+	check(t, w.store.InTx(ctx, func(tx *store.Tx) error {
+		for _, r := range []slipway.ActionRun{{StepID: step.ID, Action: "migrate", Key: "a", FlowRunID: "0b8f"}, {StepID: step.ID, Action: "check", Key: "b"}} {
+			if _, err := tx.CreateActionRun(ctx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	var got wire.Task
+	w.must(200, "GET", fmt.Sprintf("/tasks/%d", a.Task.ID), w.reader, nil, &got)
+	runs := got.Steps[0].Runs
+	if len(runs) != 2 || runs[0].URL != "http://prefect.example/runs/flow-run/0b8f" || runs[1].URL != "" {
+		t.Errorf("runs = %+v, want the page of the one that Prefect knows", runs)
+	}
+}
+
 // listen reads the event stream until an event of a kind has come, or fails. Those of
 // what the test did before may come first.
 func (w *world) listen(token, query, until string, ready func()) (ids []string, kinds []string) {

@@ -16,6 +16,7 @@ import (
 
 	"slipway.dev/slipway/internal/auth"
 	"slipway.dev/slipway/internal/change"
+	"slipway.dev/slipway/internal/redact"
 	"slipway.dev/slipway/internal/secret"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/spec"
@@ -69,10 +70,11 @@ func newWorld(t *testing.T) *world {
 	go func() { defer close(ended); events.Run(running) }()
 	t.Cleanup(func() { stop(); <-ended })
 
-	changes := &change.Service{Store: db.Store, Box: box, Credentials: w.auth.Credentials}
+	changes := &change.Service{Store: db.Store, Box: box, Credentials: w.auth.Credentials,
+		Redactor: func(values ...string) func(string) string { return redact.New(values...).String }}
 	handler := Handler(Dependencies{
 		Auth: w.auth, Change: changes, View: view.New(db.Store),
-		Events: stream0{events}, Version: "1.2.3", Log: log, BundleBytes: 64 << 10, RequestBytes: 8 << 10, Stopping: w.stopping,
+		Events: stream0{events}, Version: "1.2.3", Log: log, PrefectUI: func() string { return "http://prefect.example/" }, BundleBytes: 64 << 10, RequestBytes: 8 << 10, Stopping: w.stopping,
 	})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -141,9 +141,9 @@ func (s *Service) answer(ctx context.Context, tx *store.Tx, c slipway.Caller, pa
 	var end *store.CallEnd
 	switch call.Primitive {
 	case slipway.StopComponents:
-		child, end, err = turnForAction(ctx, tx, app, call, stopping)
+		child, end, err = turnForAction(ctx, tx, app, parent, call, stopping)
 	case slipway.StartComponents:
-		child, end, err = turnForAction(ctx, tx, app, call, starting)
+		child, end, err = turnForAction(ctx, tx, app, parent, call, starting)
 	case slipway.ChangeVersion:
 		child, end, err = versionForAction(ctx, tx, app, parent, call)
 	default:
@@ -164,12 +164,12 @@ func (s *Service) answer(ctx context.Context, tx *store.Tx, c slipway.Caller, pa
 
 // turnForAction plans the task that stops or starts components. The components that are as
 // they shall be are left out, and a call about those only starts no task.
-func turnForAction(ctx context.Context, tx *store.Tx, app slipway.Application, call slipway.ActionCall, how turning) (child slipway.Task, end *store.CallEnd, err error) {
+func turnForAction(ctx context.Context, tx *store.Tx, app slipway.Application, parent slipway.Task, call slipway.ActionCall, how turning) (child slipway.Task, end *store.CallEnd, err error) {
 	var args componentArgs
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return child, failed(slipway.CodeInvalidArgument, "components must be a list of names"), nil //nolint:nilerr // the refusal is the answer of the call
 	}
-	known, err := componentsOf(ctx, tx, app)
+	known, err := componentsFor(ctx, tx, app, parent)
 	if err != nil {
 		return child, nil, err
 	}
@@ -192,6 +192,25 @@ func turnForAction(ctx context.Context, tx *store.Tx, app slipway.Application, c
 	child = slipway.Task{Kind: how.kind, Title: how.verb + " " + strings.Join(names, ", ") + " of " + app.Name}
 	child.Args, err = json.Marshal(componentArgs{names})
 	return child, nil, err
+}
+
+// componentsFor lists the components that an action of a task may name: those of its own
+// change's driver, or of the later one that is on the cluster when the change was
+// overtaken. What others have asked for meanwhile and is still waiting counts for nothing.
+func componentsFor(ctx context.Context, tx *store.Tx, app slipway.Application, parent slipway.Task) ([]string, error) {
+	number := app.Applied
+	if parent.ChangeID != 0 {
+		change, err := tx.Change(ctx, parent.ChangeID)
+		if err != nil {
+			return nil, err
+		}
+		number = max(number, change.Revision)
+	}
+	r, err := tx.Revision(ctx, app.ID, number)
+	if err != nil {
+		return nil, err
+	}
+	return componentsIn(ctx, tx, r)
 }
 
 // versionForAction plans the task that changes the version. It may lead to the upgrade's
@@ -225,12 +244,34 @@ func versionForAction(ctx context.Context, tx *store.Tx, app slipway.Application
 		}
 		return child, failed(slipway.CodeVersionNotSupported, msg), nil
 	case app.Applied > change.Revision:
+		later, err := changeOf(ctx, tx, app)
+		if err != nil {
+			return child, nil, err
+		}
 		return child, failed(slipway.CodeVersionNotSupported, fmt.Sprintf(
-			"a later change (revision %d) set the version to %s; this upgrade to %s was overtaken", app.Applied, app.AppVersion, target)), nil
+			"a later change (%d) set the version to %s; this upgrade to %s was overtaken", later, app.AppVersion, target)), nil
 	}
 	child = slipway.Task{Kind: slipway.VersionTask, Title: "change the version of " + app.Name + " to " + target}
 	child.Args, err = json.Marshal(map[string]string{"target_version": target})
 	return child, nil, err
+}
+
+// changeOf is the number of the change that made the revision which the cluster has.
+func changeOf(ctx context.Context, tx *store.Tx, app slipway.Application) (int64, error) {
+	for page := (store.Page{Limit: store.MaxLimit}); ; {
+		list, err := tx.Changes(ctx, app.ID, page)
+		if err != nil {
+			return 0, err
+		}
+		for _, c := range list.Items {
+			if c.Revision == app.Applied {
+				return c.Number, nil
+			}
+		}
+		if page.After = list.Next; page.After == "" {
+			return 0, fmt.Errorf("no change of application %d made its revision %d", app.ID, app.Applied)
+		}
+	}
 }
 
 func failed(code, msg string) *store.CallEnd {

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,7 +147,7 @@ func TestWhatACallComesTo(t *testing.T) {
 		{"another version", nil, "", slipway.ChangeVersion, `{"target_version":"1.7.0"}`, failed(slipway.CodeVersionNotSupported, "this upgrade is to 1.1.0, the action asked for 1.7.0")},
 		{"another spelling", nil, "", slipway.ChangeVersion, `{"target_version":"v1.1.0"}`, failed(slipway.CodeVersionNotSupported, "write it as the upgrade does, 1.1.0")},
 		{"no version", nil, "", slipway.ChangeVersion, `{}`, failed(slipway.CodeInvalidArgument, "target_version must be a version")},
-		{"a later change was faster", nil, "1.2.0", slipway.ChangeVersion, `{"target_version":"1.1.0"}`, failed(slipway.CodeVersionNotSupported, "a later change (revision 3) set the version to 1.2.0; this upgrade to 1.1.0 was overtaken")},
+		{"a later change was faster", nil, "1.2.0", slipway.ChangeVersion, `{"target_version":"1.1.0"}`, failed(slipway.CodeVersionNotSupported, "a later change (3) set the version to 1.2.0; this upgrade to 1.1.0 was overtaken")},
 		{"a later change was faster, to the same version", nil, "1.1.0", slipway.ChangeVersion, `{"target_version":"1.1.0"}`, want{slipway.CallSucceeded, "", `{"already":"1.1.0"}`, ""}},
 		{"images are for the reconciler", nil, "", slipway.ComponentImages, `{"component":"web"}`, want{slipway.CallRunning, "", "", ""}},
 		{"commands are for the reconciler", nil, "", slipway.ExecuteCommands, `{"commands":["true"],"image":"a:1"}`, want{slipway.CallRunning, "", "", ""}},
@@ -157,6 +158,9 @@ func TestWhatACallComesTo(t *testing.T) {
 			w.stopped(app, tc.stopped...)
 			if tc.applied != "" {
 				w.write(func(ctx context.Context, tx *store.Tx) error {
+					if _, err := tx.CreateChange(ctx, slipway.Change{ApplicationID: app.ID, Kind: slipway.UpgradeChange, Revision: 3, FromRevision: 2}); err != nil {
+						return err
+					}
 					return tx.SetApplicationApplied(ctx, app.ID, store.Applied{Revision: 3, AppVersion: tc.applied, DriverName: "guestbook", DriverVersion: "1.0.0"})
 				})
 			}
@@ -265,8 +269,15 @@ func TestNothingIsCalledAfterTheEnd(t *testing.T) {
 func TestStepNotes(t *testing.T) {
 	t.Parallel()
 	w, c, _ := upgrading(t)
-	w.s.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "<redacted>") }
-	w.ok(w.s.AddStepNote(t.Context(), c.Caller, c.task.ID, c.step.ID, "the password is hunter2"))
+	_, err := w.s.SetSecret(t.Context(), w.writer, SetSecretInput{Project: "shop", Environment: "production", Name: "db", Value: []byte("hunter2-horse")})
+	w.ok(err)
+	w.s.Redactor = func(values ...string) func(string) string {
+		if !slices.Contains(values, "hunter2-horse") {
+			t.Error("the redactor was not told the value of the environment's secret")
+		}
+		return func(s string) string { return strings.ReplaceAll(s, "hunter2-horse", "<redacted>") }
+	}
+	w.ok(w.s.AddStepNote(t.Context(), c.Caller, c.task.ID, c.step.ID, "the password is hunter2-horse"))
 	for _, bad := range []string{"", "two\nlines", strings.Repeat("a", 501), "\xff"} {
 		w.refused(w.s.AddStepNote(t.Context(), c.Caller, c.task.ID, c.step.ID, bad), slipway.Invalid, "text")
 	}

@@ -116,6 +116,10 @@ func componentsOf(ctx context.Context, tx *store.Tx, app slipway.Application) ([
 	if err != nil {
 		return nil, err
 	}
+	return componentsIn(ctx, tx, r)
+}
+
+func componentsIn(ctx context.Context, tx *store.Tx, r slipway.Revision) ([]string, error) {
 	d, err := tx.DriverByDigest(ctx, r.DriverDigest)
 	if err != nil {
 		return nil, err

@@ -20,8 +20,9 @@ type Service struct {
 	// Wake has a noun's reconciler look at it once the transaction is committed.
 	Wake func(ctx context.Context, tx *store.Tx, noun string, id int64) error
 
-	// Redact covers secrets in what an action sends as text. nil: nothing is covered.
-	Redact func(string) string
+	// Redactor makes what covers secrets in the text that an action sends: the given values,
+	// and what looks like one. Without it an action can send no text.
+	Redactor func(values ...string) func(string) string
 
 	// The parts that look at a driver's files with tools that this package may not see.
 	// Each may be nil: then what it would find is not known, and said to be so.

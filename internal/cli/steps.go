@@ -48,6 +48,11 @@ func (v screen) stepLines(step wire.Step) []string {
 	for _, n := range step.Notes {
 		lines = append(lines, "    · "+clean(n))
 	}
+	for _, r := range step.Runs {
+		if r.URL != "" {
+			lines = append(lines, "    "+v.s.faint(v.w, fmt.Sprintf("action   %s in Prefect: %s", r.Action, r.URL)))
+		}
+	}
 	if len(step.Tasks) > 0 {
 		var all []string
 		for _, t := range step.Tasks {

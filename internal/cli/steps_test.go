@@ -172,3 +172,14 @@ func TestTheRunningLineFitsTheTerminal(t *testing.T) {
 		t.Errorf("runningLine() = %q, want the step and the task it waits for", got)
 	}
 }
+
+func TestAStepNamesThePagesOfItsActionsInPrefect(t *testing.T) {
+	t.Parallel()
+	v, _ := plain(t)
+	s := step(1, "Run the upgrade hook", "succeeded", 0, 1)
+	s.Runs = []wire.ActionRun{{Action: "migrate", FlowRunID: "0b8f", URL: "http://prefect/runs/flow-run/0b8f"}, {Action: "check"}}
+	got := strings.Join(v.stepLines(s)[1:], "\n")
+	if want := "    action   migrate in Prefect: http://prefect/runs/flow-run/0b8f"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -92,6 +92,12 @@ func (l *loader) checkListen() {
 	}
 }
 
+// OnLoopback reports whether only programs of this machine reach the server directly.
+func (c Config) OnLoopback() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	return err == nil && loopback(host) && !c.BehindProxy
+}
+
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true

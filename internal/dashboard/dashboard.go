@@ -23,7 +23,7 @@ type Dependencies struct {
 	Subscribe func() (events <-chan slipway.Event, stop func())
 
 	Version   string           // of the server, at the foot of each page
-	PrefectUI string           // the address of Prefect's own pages; empty: no links to them
+	PrefectUI func() string    // the address of Prefect's own pages; nil or empty: no links to them
 	Log       *slog.Logger     // nil: none
 	Now       func() time.Time // nil: the real one
 	Stopping  <-chan struct{}  // closed when the server begins to stop; may be nil

@@ -193,15 +193,6 @@ func outputAddress(s view.Step) string {
 
 func driverAddress(d slipway.Driver) string { return address("drivers", d.Name, d.Version) }
 
-// prefectRun is a flow run's page in Prefect's own pages; empty when there is none to
-// link to.
-func prefectRun(base, flowRun string) string {
-	if base == "" || flowRun == "" {
-		return ""
-	}
-	return strings.TrimSuffix(base, "/") + "/runs/flow-run/" + url.PathEscape(flowRun)
-}
-
 func appliedWord(revision int64) string {
 	if revision == 0 {
 		return "none on the cluster yet"

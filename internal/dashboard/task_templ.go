@@ -1275,7 +1275,7 @@ func actionRun(f frame, m taskModel, r slipway.ActionRun) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if link := prefectRun(m.PrefectUI, r.FlowRunID); link != "" {
+		if link := r.Page(m.PrefectUI); link != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 132, "<a class=\"a\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -50,7 +50,7 @@ func (s *site) showTask(r *request, f *fault) error {
 	if f != nil {
 		status = f.Status
 	}
-	return r.render(status, taskPage(page, newTaskModel(p, s.PrefectUI), f))
+	return r.render(status, taskPage(page, newTaskModel(p, s.prefectUI()), f))
 }
 
 // doCancel asks for the end of a task. One that ended meanwhile is shown as it is.
@@ -94,4 +94,11 @@ func (s *site) stepOutput(r *request) error {
 	r.w.WriteHeader(http.StatusOK)
 	_, _ = r.w.Write([]byte(text)) // a reader that went away needs no answer
 	return nil
+}
+
+func (s *site) prefectUI() string {
+	if s.PrefectUI == nil {
+		return ""
+	}
+	return s.PrefectUI()
 }

@@ -36,6 +36,26 @@ var tokens = []shape{
 	{form: regexp.MustCompile(`hvs\.[A-Za-z0-9_-]{20,}`)},
 }
 
+// encodedTokens find a token of ours in Base64, by where in a group of three bytes its
+// beginning slw_ stands, and in hexadecimal. Its value may not be known any more: whoever
+// minted it may have been killed meanwhile. They may begin in the middle of a word, since
+// what is encoded with the token goes before it.
+var encodedTokens = []*regexp.Regexp{
+	regexp.MustCompile(`c2x3X[z0-3][A-Za-z0-9+/_-]{24,}={0,2}`),
+	regexp.MustCompile(`Nsd1[89][A-Za-z0-9+/_-]{24,}={0,2}`),
+	regexp.MustCompile(`zbHdf[A-Za-z0-9+/_-]{24,}={0,2}`),
+	regexp.MustCompile(`736[cC]775[fF](?:[0-9a-fA-F]{2}){18,}`),
+}
+
+func encoded(s string) (out []span) {
+	for _, form := range encodedTokens {
+		for _, m := range form.FindAllStringIndex(s, -1) {
+			out = append(out, span{m[0], m[1]})
+		}
+	}
+	return out
+}
+
 // shapes finds what looks like a secret by itself. low is s in lower case.
 func shapes(s, low string) []span {
 	var out []span

@@ -10,7 +10,7 @@ import (
 // known finds known values in a text: as they stand, behind escapes of URLs and of
 // strings, and in Base64 that is broken into lines.
 func (r *Redactor) known(s string) []span {
-	out := append(r.plain.find(s), r.encoded.find(s)...)
+	out := append(append(r.plain.find(s), r.encoded.find(s)...), encoded(s)...)
 	for _, undo := range []func(view) (view, bool){unpercent, unescape} {
 		v := view{text: s}
 		// Twice: a value may be escaped into a text that is then escaped itself.
@@ -25,7 +25,7 @@ func (r *Redactor) known(s string) []span {
 		}
 	}
 	if v, changed := joinLines(s); changed {
-		out = append(out, v.original(r.encoded.find(v.text))...)
+		out = append(out, v.original(append(r.encoded.find(v.text), encoded(v.text)...))...)
 	}
 	return out
 }

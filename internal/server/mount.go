@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"slipway.dev/slipway/internal/api"
 	"slipway.dev/slipway/internal/dashboard"
@@ -14,7 +15,7 @@ import (
 // door of its own actions.
 func (s *Server) mount(mux *http.ServeMux) {
 	mux.Handle("/api/", api.Handler(api.Dependencies{
-		Auth: s.Auth, Change: s.Change, View: s.View, Events: events{s.Events}, Version: s.Version, Log: s.log,
+		Auth: s.Auth, Change: s.Change, View: s.View, Events: events{s.Events}, Version: s.Version, PrefectUI: s.prefectUI, Log: s.log,
 		BundleBytes: int64(s.Config.Limits.DriverBundle), RequestBytes: int64(s.Config.Limits.Request), Stopping: s.stopping,
 	}))
 	if !s.Config.Role.ServesAPI() {
@@ -26,8 +27,21 @@ func (s *Server) mount(mux *http.ServeMux) {
 			sub := s.Events.Subscribe()
 			return sub.C, sub.Close
 		},
-		Version: s.Version, PrefectUI: s.Config.Prefect.UIURL, Log: s.log, Stopping: s.stopping,
+		Version: s.Version, PrefectUI: s.prefectUI, Log: s.log, Stopping: s.stopping,
 	}))
+}
+
+// prefectUI is where people open Prefect's pages: as the operator says, or those of our own
+// Prefect when people are on this machine, as they must be to open pages on loopback.
+func (s *Server) prefectUI() string {
+	if at := s.Config.Prefect.UIURL; at != "" {
+		return at
+	}
+	own := s.world.ownPrefect
+	if own == nil || !s.Config.OnLoopback() {
+		return ""
+	}
+	return strings.TrimSuffix(own.Endpoint().API, "/api")
 }
 
 // events is package task's broadcaster as package api wants it.

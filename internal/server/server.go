@@ -132,11 +132,10 @@ func (s *Server) openAuth(ctx context.Context) error {
 
 func (s *Server) newChange() *change.Service {
 	t := tools{interpreter: s.Config.Python.Interpreter, dir: s.bundleDir(), charts: s.world.charts}
-	mask := redact.New()
 	limits := spec.DefaultLimits()
 	limits.Packed = int64(s.Config.Limits.DriverBundle)
 	return &change.Service{
-		Store: s.Store, Box: s.box, Credentials: s.Auth.Credentials, Redact: mask.String, BundleLimits: limits,
+		Store: s.Store, Box: s.box, Credentials: s.Auth.Credentials, Redactor: func(values ...string) func(string) string { return redact.New(values...).String }, BundleLimits: limits,
 		Inspector: t, Charts: t, Renderer: t,
 		Wake: func(ctx context.Context, tx *store.Tx, noun string, id int64) error {
 			w := task.WakeUp{Noun: noun, ID: id, Priority: task.Urgent}

@@ -1,6 +1,10 @@
 package slipway
 
-import "time"
+import (
+	"net/url"
+	"strings"
+	"time"
+)
 
 // TaskKind is the type of a task as people see it.
 type TaskKind string
@@ -142,4 +146,13 @@ type ActionRun struct {
 	State     string // "", then pending, running, and Prefect's final state in lower case
 	StartedAt time.Time
 	EndedAt   time.Time
+}
+
+// Page is the run's page in Prefect's own pages, which are at base; "" when there is none
+// to link to.
+func (r ActionRun) Page(base string) string {
+	if base == "" || r.FlowRunID == "" {
+		return ""
+	}
+	return strings.TrimSuffix(base, "/") + "/runs/flow-run/" + url.PathEscape(r.FlowRunID)
 }

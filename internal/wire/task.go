@@ -85,6 +85,7 @@ type LinkedTask struct {
 type ActionRun struct {
 	Action    string     `json:"action"`
 	FlowRunID string     `json:"flow_run_id,omitempty"`
+	URL       string     `json:"url,omitempty" doc:"The run's page in Prefect; absent when the server does not know where people open those."`
 	State     string     `json:"state,omitempty"`
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`

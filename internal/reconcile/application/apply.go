@@ -87,9 +87,15 @@ func (r *Reconciler) apply(ctx context.Context, w *work) error {
 // migration that usually follows would run on the later version's data.
 func (r *Reconciler) overtaken(ctx context.Context, w *work, newer *kube.ErrNewer) error {
 	target := w.snap.Wanted.Spec.App.Version
-	if w.snap.Task.Kind == slipway.VersionTask && w.snap.Application.AppVersion != target {
+	// The snapshot is from before the wait for the hold, during which the later change moved
+	// the version.
+	now, err := r.read(ctx, w.snap.Task.ID)
+	if err != nil {
+		return bookErr(err)
+	}
+	if w.snap.Task.Kind == slipway.VersionTask && now.Application.AppVersion != target {
 		return failed("a later change (%d) set the version to %s; this upgrade to %s was overtaken",
-			newer.Number, w.snap.Application.AppVersion, target)
+			newer.Number, now.Application.AppVersion, target)
 	}
 	return w.note(fmt.Sprintf("not applied: change %d is already on the cluster", newer.Number))
 }

@@ -153,7 +153,11 @@ func (r *Reconciler) componentImages(ctx context.Context, call slipway.ActionCal
 	if frozen.ImageOverride != nil {
 		rule.Override = slipway.ExpandImage(*frozen.ImageOverride, s.Wanted.Spec.App.Version)
 	}
-	ws, err := r.Cluster.Workloads(ctx, s.Application, component.Selector)
+	now, err := r.standing(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	ws, err := r.workloads(ctx, s.Application, args.Component, s.Driver.Spec, now.applied)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +201,11 @@ func (r *Reconciler) executeCommands(ctx context.Context, call slipway.ActionCal
 		if err != nil {
 			return err
 		}
-		ws, err := r.Cluster.Workloads(ctx, s.Application, component.Selector)
+		now, err := r.standing(ctx, s)
+		if err != nil {
+			return err
+		}
+		ws, err := r.workloads(ctx, s.Application, name, s.Driver.Spec, now.applied)
 		if err != nil {
 			return err
 		}
@@ -216,17 +224,35 @@ func (r *Reconciler) executeCommands(ctx context.Context, call slipway.ActionCal
 		return err
 	}
 	if res.Output != "" {
-		keep := r.Store.InTx(ctx, func(tx *store.Tx) error {
-			if err := tx.SetStepOutput(ctx, call.StepID, res.Output, res.Cut); err != nil {
-				return err
-			}
-			return task.AddEvent(ctx, tx, s.Task, task.StepChanged)
-		})
-		if keep != nil {
+		if keep := r.keepOutput(ctx, call, s, res); keep != nil {
 			return bookErr(keep)
 		}
 	}
 	return err
+}
+
+// keepOutput stores the end of a failed command's output on the step. An action may go on
+// after a command that failed, and have another one fail: the last output is the one to
+// keep, since the first one's Job is gone by then, and the step says so.
+func (r *Reconciler) keepOutput(ctx context.Context, call slipway.ActionCall, s Snapshot, res kube.JobResult) error {
+	return r.Store.InTx(ctx, func(tx *store.Tx) error {
+		step, err := tx.Step(ctx, call.StepID)
+		if err != nil {
+			return err
+		}
+		if step.Output != "" && step.Output != res.Output {
+			line := fmt.Sprintf("An earlier command of this step failed too (Job %s); the output is that of the last one", res.Job)
+			if !slices.Contains(step.Notes, line) {
+				if err := tx.AddStepNote(ctx, call.StepID, line); err != nil {
+					return err
+				}
+			}
+		}
+		if err := tx.SetStepOutput(ctx, call.StepID, res.Output, res.Cut); err != nil {
+			return err
+		}
+		return task.AddEvent(ctx, tx, s.Task, task.StepChanged)
+	})
 }
 
 // noteOn adds a line to a step from outside its own work.

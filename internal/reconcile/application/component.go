@@ -22,7 +22,11 @@ type componentArgs struct {
 // chart applied by anybody from now on leaves them at no replicas, so that no pod of
 // theirs lives for a moment during the upgrade that follows.
 func (r *Reconciler) stop(ctx context.Context, w *work) error {
-	picked, err := w.components()
+	now, err := r.standing(ctx, w.snap)
+	if err != nil {
+		return err
+	}
+	picked, err := w.components(now.driver)
 	if err != nil {
 		return err
 	}
@@ -39,7 +43,7 @@ func (r *Reconciler) stop(ctx context.Context, w *work) error {
 	}
 	var all []kube.Workload
 	for _, name := range picked {
-		ws, err := r.Cluster.Workloads(ctx, w.snap.Application, w.snap.Driver.Spec.Components[name].Selector)
+		ws, err := r.workloads(ctx, w.snap.Application, name, now.driver, now.applied)
 		if err != nil {
 			return err
 		}
@@ -56,12 +60,12 @@ func (r *Reconciler) stop(ctx context.Context, w *work) error {
 // start brings components up with the configuration that the cluster has now, in the order
 // in which they were asked for.
 func (r *Reconciler) start(ctx context.Context, w *work) error {
-	picked, err := w.components()
+	app := w.snap.Application
+	now, err := r.standing(ctx, w.snap)
 	if err != nil {
 		return err
 	}
-	app := w.snap.Application
-	current, err := r.currentSpec(ctx, app)
+	picked, err := w.components(now.driver)
 	if err != nil {
 		return err
 	}
@@ -72,8 +76,7 @@ func (r *Reconciler) start(ctx context.Context, w *work) error {
 		if err != nil {
 			return err
 		}
-		component := w.snap.Driver.Spec.Components[name]
-		ws, err := r.Cluster.Workloads(ctx, app, component.Selector)
+		ws, err := r.workloads(ctx, app, name, now.driver, now.applied)
 		if err != nil {
 			return err
 		}
@@ -84,8 +87,8 @@ func (r *Reconciler) start(ctx context.Context, w *work) error {
 			continue
 		}
 		o := r.readyOptions(w)
-		o.Timeout = component.ReadyTimeout
-		if err := r.Cluster.Start(ctx, app, ws, current.Components[name].Replicas, o); err != nil {
+		o.Timeout = now.driver.Components[name].ReadyTimeout
+		if err := r.Cluster.Start(ctx, app, ws, now.spec.Components[name].Replicas, o); err != nil {
 			return err
 		}
 	}
@@ -94,12 +97,12 @@ func (r *Reconciler) start(ctx context.Context, w *work) error {
 
 // components reads which components the task is about, and refuses any that the driver
 // does not have.
-func (w *work) components() ([]string, error) {
+func (w *work) components(d slipway.DriverSpec) ([]string, error) {
 	var args componentArgs
 	if err := json.Unmarshal(w.snap.Task.Args, &args); err != nil {
 		return nil, fmt.Errorf("read what task %d was asked for: %w", w.snap.Task.ID, err)
 	}
-	return knownComponents(w.snap.Driver.Spec, args.Components)
+	return knownComponents(d, args.Components)
 }
 
 // knownComponents drops repeats, keeps the order, and refuses unknown names.
@@ -127,16 +130,51 @@ func componentList(d slipway.DriverSpec) string {
 	return strings.Join(slices.Sorted(maps.Keys(d.Components)), ", ")
 }
 
-// currentSpec is the configuration that the cluster has now, which may be a later one than
-// that of the running change.
-func (r *Reconciler) currentSpec(ctx context.Context, app slipway.Application) (slipway.ApplicationSpec, error) {
-	if app.Applied == 0 {
-		return slipway.ApplicationSpec{}, nil
+// standing is where the application stands on the cluster, which may be behind the change of
+// the running task, or ahead of it when a later change overtook.
+type standing struct {
+	spec    slipway.ApplicationSpec // the configuration that the cluster has now
+	applied slipway.DriverSpec      // the driver of that configuration; zero before the first
+	driver  slipway.DriverSpec      // the later of that driver and the change's own
+}
+
+func (r *Reconciler) standing(ctx context.Context, s Snapshot) (out standing, err error) {
+	out.driver = s.Driver.Spec
+	if s.Application.Applied == 0 {
+		return out, nil
 	}
-	var revision slipway.Revision
-	err := r.Store.Read(ctx, func(tx *store.Tx) (err error) {
-		revision, err = tx.Revision(ctx, app.ID, app.Applied)
+	var applied slipway.Driver
+	err = r.Store.Read(ctx, func(tx *store.Tx) error {
+		revision, err := tx.Revision(ctx, s.Application.ID, s.Application.Applied)
+		if err != nil {
+			return err
+		}
+		out.spec = revision.Spec
+		applied, err = tx.DriverByDigest(ctx, revision.DriverDigest)
 		return err
 	})
-	return revision.Spec, bookErr(err)
+	out.applied = applied.Spec
+	if s.Application.Applied > s.Wanted.Number {
+		out.driver = applied.Spec
+	}
+	return out, bookErr(err)
+}
+
+// workloads finds the workloads of a component: by the selector of the first of the given
+// drivers that finds any. Until a new driver's chart is applied, the workloads are those of
+// the driver before, whose labels may differ.
+func (r *Reconciler) workloads(ctx context.Context, app slipway.Application, component string, drivers ...slipway.DriverSpec) ([]kube.Workload, error) {
+	var asked []map[string]string
+	for _, d := range drivers {
+		c, ok := d.Components[component]
+		if !ok || slices.ContainsFunc(asked, func(s map[string]string) bool { return maps.Equal(s, c.Selector) }) {
+			continue
+		}
+		asked = append(asked, c.Selector)
+		ws, err := r.Cluster.Workloads(ctx, app, c.Selector)
+		if err != nil || len(ws) > 0 {
+			return ws, err
+		}
+	}
+	return nil, nil
 }

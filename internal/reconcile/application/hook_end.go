@@ -45,17 +45,18 @@ func (r *Reconciler) await(ctx context.Context, w *work, a slipway.Action, run s
 	if _, err := r.Cluster.DeleteJob(ctx, w.snap.Application, spec.HelmRelease(w.snap.Application.Name), run.FlowRunID); err != nil {
 		r.Log.WarnContext(ctx, "the Job of a failed action may still run", "flow_run", run.FlowRunID, "error", err)
 	}
-	return verdict(a, out)
+	return verdict(a, out, r.redactor(ctx, w.snap.Application, w.snap.Wanted.Spec, w.token))
 }
 
-// verdict is a failed action in words. They are the action's own, and are redacted before
-// anybody sees them.
-func verdict(a slipway.Action, out prefect.Outcome) error {
+// verdict is a failed action in words. They are the action's own, so they are redacted, and
+// only then cut: half a secret is no longer known for one.
+func verdict(a slipway.Action, out prefect.Outcome, redact func(string) string) error {
+	out.Message, out.FirstError = cutText(redact(out.Message), maxMessage), shortLog(redact(out.FirstError))
 	switch {
 	case out.Expired:
 		return failed("the action %s did not end within %s", a.Name, timeoutOf(a))
 	case out.Crashed && out.FirstError != "":
-		return failed("the action crashed: %s. First error in its log: %s", strings.TrimSuffix(out.Message, "."), shortLog(out.FirstError))
+		return failed("the action crashed: %s. First error in its log: %s", strings.TrimSuffix(out.Message, "."), out.FirstError)
 	case out.Crashed:
 		return failed("the action crashed: %s", out.Message)
 	case out.State == prefect.Cancelled:
@@ -70,8 +71,11 @@ func verdict(a slipway.Action, out prefect.Outcome) error {
 	return &slipway.Error{Kind: slipway.Conflict, Msg: message}
 }
 
-// maxLogLine bounds what a step's error quotes of a log.
-const maxLogLine = 4 << 10
+// What a step's error quotes: of a log, and of an exception's text.
+const (
+	maxLogLine = 4 << 10
+	maxMessage = 16 << 10
+)
 
 // shortLog keeps the first line of a record and, of a traceback, the last one, which has
 // the exception.

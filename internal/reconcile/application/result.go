@@ -41,6 +41,9 @@ func gather(ctx context.Context, tx *store.Tx, s Snapshot) (Result, error) {
 		return out, err
 	}
 	for _, c := range children {
+		if c.ParentStepID == 0 {
+			continue // started through the API itself: linked to no step, and no part of the result
+		}
 		out.Tasks = append(out.Tasks, ChildResult{Task: c.ID, Type: c.Kind.Title(), State: c.State, Error: c.Error})
 	}
 	states, err := tx.ComponentStates(ctx, s.Application.ID)
