@@ -9,6 +9,9 @@
 //	the world               outside     Kubernetes, Helm, Prefect: one folder each
 //	what people read        view        one question of a page, one query
 //
+// Before all of it stands author: what the author of a driver works with, without a server
+// and without a cluster. Loading a driver uses its check.
+//
 // Beside the flow stand slipway (the nouns and their legal moves), spec (the files that
 // people write), store (SQL, a file per noun, on two databases), auth, secret, redact and
 // config, wire and client (the API as types, and its client), and server, where the parts

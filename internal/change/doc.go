@@ -9,7 +9,7 @@
 // what to write instead.
 //
 // The package never calls a cluster, a forge or Prefect: what must ask them is behind the
-// interfaces Inspector and Renderer, and happens before the transaction, never in it. It
+// interfaces DriverChecker and Renderer, and happens before the transaction, never in it. It
 // never moves the state of an application, a task or a step that already exists, but for
 // asking a task to end; the reconcilers do that. It never writes a secret's value anywhere
 // but sealed into the secrets table.

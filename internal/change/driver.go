@@ -74,38 +74,23 @@ func (s *Service) known(ctx context.Context, digest string) (out LoadedDriver, e
 	return out, err
 }
 
-// inspect finds everything that is wrong with a driver before it is kept.
+// inspect finds everything that is wrong with a driver before it is kept. Without a checker
+// that is what the specification alone tells.
 func (s *Service) inspect(ctx context.Context, b spec.Bundle) (slipway.Driver, error) {
-	ds, warnings, err := spec.ParseDriver(b)
+	if s.Drivers == nil {
+		ds, warnings, err := spec.ParseDriver(b)
+		return slipway.Driver{Name: ds.Name, Version: ds.Version, Spec: ds, Warnings: warnings}, err
+	}
+	found, err := s.Drivers.CheckDriver(ctx, b)
 	if err != nil {
 		return slipway.Driver{}, err
 	}
-	var f faults
-	if s.Inspector != nil && len(ds.Actions) > 0 {
-		found, err := s.Inspector.Inspect(ctx, b, ds.Actions)
-		if err != nil {
-			// Tools that do not work are no fault of the driver's author.
-			warnings = append(warnings, "the functions of the actions were not checked: "+forPeople(err))
-		}
-		f, warnings = append(f, found.Faults...), append(warnings, found.Warnings...)
-		for i, a := range ds.Actions {
-			ds.Actions[i].Parameters = found.Parameters[a.Name]
-		}
-	}
-	if s.Charts != nil {
-		found, err := s.Charts.CheckChart(ctx, b, ds)
-		if err != nil {
-			warnings = append(warnings, "the chart was not checked: "+forPeople(err))
-		}
-		f, warnings = append(f, found.Faults...), append(warnings, found.Warnings...)
-		if found.Chart.Location != "" {
-			ds.Chart = found.Chart
-		}
-	}
+	f := faults(found.Faults)
 	if err := f.err("the driver"); err != nil {
 		return slipway.Driver{}, err
 	}
-	return slipway.Driver{Name: ds.Name, Version: ds.Version, Spec: ds, Warnings: warnings}, nil
+	ds := found.Spec
+	return slipway.Driver{Name: ds.Name, Version: ds.Version, Spec: ds, Warnings: found.Warnings}, nil
 }
 
 // forPeople is an error's message without causes that are for the log.

@@ -57,37 +57,37 @@ func packed(t *testing.T, files map[string][]byte) []byte {
 	return p
 }
 
-// inspector and charts are fakes of what asks Python and Helm.
-type inspector struct {
-	found Inspection
+// checker is a fake of what asks Python and Helm: it reads the specification and adds what
+// those would find.
+type checker struct {
+	found DriverFacts
 	err   error
 }
 
-func (i inspector) Inspect(context.Context, spec.Bundle, []slipway.Action) (Inspection, error) {
-	return i.found, i.err
-}
-
-type charts struct {
-	found ChartFacts
-	err   error
-}
-
-func (c charts) CheckChart(context.Context, spec.Bundle, slipway.DriverSpec) (ChartFacts, error) {
-	return c.found, c.err
+func (c checker) CheckDriver(_ context.Context, b spec.Bundle) (DriverFacts, error) {
+	read, err := spec.ReadDriver(b)
+	if err != nil {
+		return DriverFacts{}, err
+	}
+	out := c.found
+	out.Spec = read.Spec
+	for i := range out.Spec.Actions {
+		out.Spec.Actions[i].Parameters = []string{"context"}
+	}
+	return out, c.err
 }
 
 func TestLoadingADriver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.s.Inspector = inspector{found: Inspection{Parameters: map[string][]string{"backup": {"context"}}, Warnings: []string{"from Python"}}}
-	w.s.Charts = charts{found: ChartFacts{Chart: slipway.ChartRef{Location: "./chart", Digest: "sha256:c"}}}
+	w.s.Drivers = checker{found: DriverFacts{Warnings: []string{"from Python"}}}
 	archive := packed(t, bundle("1.0.0", nil))
 	d, err := w.s.LoadDriver(t.Context(), w.admin, LoadDriverInput{Archive: archive, Source: "examples/board"})
 	w.ok(err)
 	if d.Known || d.Name != "board" || d.Version != "1.0.0" || d.LoadedBy != "anna" || d.Source != "examples/board" || !strings.HasPrefix(d.Digest, "sha256:") {
 		t.Errorf("driver = %+v", d)
 	}
-	if diff := cmp.Diff([]string{"context"}, d.Spec.Actions[0].Parameters); diff != "" || d.Spec.Chart.Digest != "sha256:c" || d.Warnings[len(d.Warnings)-1] != "from Python" {
+	if diff := cmp.Diff([]string{"context"}, d.Spec.Actions[0].Parameters); diff != "" || d.Warnings[len(d.Warnings)-1] != "from Python" {
 		t.Errorf("spec = %+v, warnings %q", d.Spec, d.Warnings)
 	}
 	w.audited("driver.load", "anna", "board 1.0.0", "", `{"digest":"`+d.Digest+`","source":"examples/board"}`)
@@ -114,15 +114,13 @@ func TestADriverWithFaultsIsNotKept(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		files map[string]string
-		ins   Inspector
-		chart ChartChecker
+		check DriverChecker
 		words string
 	}{
-		{"no specification at all", map[string]string{"driver.slipway.yml": "x"}, nil, nil, ""},
-		{"faults of Python and of the chart together", nil, inspector{found: Inspection{Faults: []slipway.FieldError{fault}}},
-			charts{found: ChartFacts{Faults: []slipway.FieldError{chartFault}}}, "the driver has 2 faults"},
+		{"no specification at all", map[string]string{"driver.slipway.yml": "x"}, nil, ""},
+		{"faults of Python and of the chart together", nil, checker{found: DriverFacts{Faults: []slipway.FieldError{fault, chartFault}}}, "the driver has 2 faults"},
 	} {
-		w.s.Inspector, w.s.Charts = tc.ins, tc.chart
+		w.s.Drivers = tc.check
 		before := w.dump()
 		_, err := w.s.LoadDriver(t.Context(), w.admin, LoadDriverInput{Archive: packed(t, bundle("1.0.0", tc.files))})
 		w.refused(err, slipway.Invalid, tc.words)
@@ -136,17 +134,16 @@ func TestADriverWithFaultsIsNotKept(t *testing.T) {
 	w.refused(err, slipway.Invalid, "source")
 }
 
-func TestToolsThatDoNotWorkAreNoFaultOfTheDriver(t *testing.T) {
+func TestACheckThatDidNotEndKeepsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.s.Inspector, w.s.Charts = inspector{err: errors.New("no python3 here")}, charts{err: errors.New("no helm here")}
-	d, err := w.s.LoadDriver(t.Context(), w.admin, LoadDriverInput{Archive: packed(t, bundle("1.0.0", nil))})
-	w.ok(err)
-	got := strings.Join(d.Warnings, "\n")
-	for _, want := range []string{"the functions of the actions were not checked: no python3 here", "the chart was not checked: no helm here"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("warnings = %q, want %q", got, want)
-		}
+	w.s.Drivers = checker{err: errors.New("the context ended")}
+	before := w.dump()
+	if _, err := w.s.LoadDriver(t.Context(), w.admin, LoadDriverInput{Archive: packed(t, bundle("1.0.0", nil))}); err == nil || err.Error() != "the context ended" {
+		t.Errorf("err = %v", err)
+	}
+	if d := cmp.Diff(before, w.dump()); d != "" {
+		t.Errorf("it wrote (-before +after):\n%s", d)
 	}
 }
 

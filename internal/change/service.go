@@ -26,9 +26,8 @@ type Service struct {
 
 	// The parts that look at a driver's files with tools that this package may not see.
 	// Each may be nil: then what it would find is not known, and said to be so.
-	Inspector Inspector
-	Charts    ChartChecker
-	Renderer  Renderer
+	Drivers  DriverChecker
+	Renderer Renderer
 
 	BundleLimits spec.Limits // the zero value: spec.DefaultLimits
 }
@@ -41,29 +40,17 @@ type Credentials interface {
 	NewToken() (value, hint string, hash []byte)
 }
 
-// Inspector reads a driver's Python without running it.
-type Inspector interface {
-	// Inspect looks at the functions of the actions. The error is for tools that did not
-	// work; what is wrong with the driver is in the Inspection.
-	Inspect(ctx context.Context, b spec.Bundle, actions []slipway.Action) (Inspection, error)
+// DriverChecker finds everything that is wrong with a driver, in its specification, its
+// Python and its chart.
+type DriverChecker interface {
+	// CheckDriver looks at a driver without running it. The error is for a check that did not
+	// come to its end; what is wrong with the driver is in the facts.
+	CheckDriver(ctx context.Context, b spec.Bundle) (DriverFacts, error)
 }
 
-// Inspection is what is known of a driver's actions.
-type Inspection struct {
-	Parameters map[string][]string // action → the names of its function's parameters
-	Faults     []slipway.FieldError
-	Warnings   []string
-}
-
-// ChartChecker looks whether a driver's chart renders, and whether its components are there.
-type ChartChecker interface {
-	CheckChart(ctx context.Context, b spec.Bundle, d slipway.DriverSpec) (ChartFacts, error)
-}
-
-// ChartFacts is what is known of a driver's chart. Chart, when it has a location, replaces
-// the reference in the driver: with the digest of what was found there.
-type ChartFacts struct {
-	Chart    slipway.ChartRef
+// DriverFacts is what is known of a driver. Spec is whole when there is no fault.
+type DriverFacts struct {
+	Spec     slipway.DriverSpec
 	Faults   []slipway.FieldError
 	Warnings []string
 }

@@ -1,6 +1,7 @@
 // Package cli is the command line of Slipway: one file for each command.
 //
-// Every command but server, config and python is a client of the API and nothing else;
+// Every command but server, config, python and those of a driver's author (package author)
+// is a client of the API and nothing else;
 // what it can do, any program can. A command gathers its input, asks, and prints; it
 // decides nothing that the server must decide again.
 //

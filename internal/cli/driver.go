@@ -18,8 +18,10 @@ import (
 )
 
 func (s *session) driversCommand() *cobra.Command {
-	return group("drivers", "Load, list and delete drivers", []string{"driver"},
+	c := group("drivers", "Write, check, load and list drivers", []string{"driver"},
 		s.driverLoadCommand(), s.driverListCommand(), s.driverGetCommand(), s.driverDeleteCommand())
+	c.AddCommand(s.authorCommands()...)
+	return c
 }
 
 func (s *session) driverLoadCommand() *cobra.Command {

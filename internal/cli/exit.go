@@ -21,6 +21,7 @@ const (
 	exitNotFound    = 4
 	exitConflict    = 5
 	exitUnavailable = 6
+	exitFaulty      = 7
 	exitInterrupted = 130
 )
 

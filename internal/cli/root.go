@@ -16,7 +16,8 @@ Start a server with "slipway server", make the first administrator with
   slipway plan guestbook.toml -e shop/dev
   slipway deploy guestbook.toml -e shop/dev --wait
 
-Every command but server, config and python speaks to a server. Which one is
+Every command but server, config, python and those of a driver's author (driver
+init, validate, render and test) speaks to a server. Which one is
 said by, the first that is set: --server or SLIPWAY_URL; --context or
 SLIPWAY_CONTEXT; the context that "slipway login" made or "slipway context use"
 chose; http://127.0.0.1:8080. SLIPWAY_TOKEN stands in for the token of a login.
@@ -29,6 +30,7 @@ Exit codes:
   4    there is no such thing
   5    conflict: it changed meanwhile, or exists
   6    the server does not answer, or asks to wait
+  7    a driver has faults, or a test of its actions does not pass
   130  interrupted`
 
 // root builds the tree of commands.

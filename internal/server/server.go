@@ -16,6 +16,7 @@ import (
 
 	"slipway.dev/slipway/contract"
 	"slipway.dev/slipway/internal/auth"
+	"slipway.dev/slipway/internal/author"
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/config"
 	"slipway.dev/slipway/internal/outside/prefect"
@@ -131,12 +132,12 @@ func (s *Server) openAuth(ctx context.Context) error {
 }
 
 func (s *Server) newChange() *change.Service {
-	t := tools{interpreter: s.Config.Python.Interpreter, dir: s.bundleDir(), charts: s.world.charts}
+	t := tools{&author.Tools{Interpreter: s.Config.Python.Interpreter, Dir: s.bundleDir(), Charts: s.world.charts}}
 	limits := spec.DefaultLimits()
 	limits.Packed = int64(s.Config.Limits.DriverBundle)
 	return &change.Service{
 		Store: s.Store, Box: s.box, Credentials: s.Auth.Credentials, Redactor: func(values ...string) func(string) string { return redact.New(values...).String }, BundleLimits: limits,
-		Inspector: t, Charts: t, Renderer: t,
+		Drivers: t, Renderer: t,
 		Wake: func(ctx context.Context, tx *store.Tx, noun string, id int64) error {
 			w := task.WakeUp{Noun: noun, ID: id, Priority: task.Urgent}
 			switch noun {

@@ -65,7 +65,8 @@ func (n *node) child(part string) (*node, pos) {
 		}
 	}
 	for i, v := range n.list {
-		if item("", i) == part {
+		// Lists of named things are read like tables, so a path may have the name.
+		if item("", i) == part || v.get("name").text() == part {
 			return v, v.pos
 		}
 	}

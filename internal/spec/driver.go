@@ -21,33 +21,59 @@ const maxDriverFile = 64 << 10
 // The values of apiVersion that are known. Both mean the same format.
 var driverAPIVersions = []string{"slipway.dev/v1", "styrmin.io/v1"}
 
+// DriverReading is what could be understood of a driver's specification, faults or not:
+// who looks for faults elsewhere in the driver goes on with it.
+type DriverReading struct {
+	File   string // the specification's name in the bundle
+	Spec   slipway.DriverSpec
+	Faults []slipway.FieldError
+	Notes  []slipway.FieldError // what was accepted but is not as it should be, or has no effect yet
+	At     Positions            // where the paths of the specification stand
+}
+
+// ReadDriver reads a bundle's specification as far as it can. The error is for a bundle
+// without one, and for one that is not YAML at all.
+func ReadDriver(b Bundle) (DriverReading, error) {
+	file, src, err := driverFile(b)
+	if err != nil {
+		return DriverReading{}, err
+	}
+	root, faults := parseYAML(src, file)
+	if err := faultsError(file, faults); err != nil {
+		return DriverReading{}, err
+	}
+	if root == nil {
+		return DriverReading{}, slipway.Errorf(slipway.Invalid, "%s is empty", file)
+	}
+	d := &driverReader{reader: &reader{file: file}, bundle: b}
+	out := DriverReading{File: file, Spec: d.driver(root), At: Positions{file: file, root: root, known: true}}
+	byPlace(d.faults)
+	byPlace(d.notes)
+	out.Faults, out.Notes = d.faults, d.notes
+	return out, nil
+}
+
 // ParseDriver reads and checks a bundle's specification, with all that needs neither
 // Python nor a cluster. The warnings are sentences with their place; they say what was
 // accepted but is not as it should be, or has no effect yet.
 func ParseDriver(b Bundle) (slipway.DriverSpec, []string, error) {
-	var none slipway.DriverSpec
-	file, src, err := driverFile(b)
+	d, err := ReadDriver(b)
+	if err == nil {
+		err = faultsError(d.File, d.Faults)
+	}
 	if err != nil {
-		return none, nil, err
+		return slipway.DriverSpec{}, nil, err
 	}
-	root, faults := parseYAML(src, file)
-	if err := faultsError(file, faults); err != nil {
-		return none, nil, err
+	return d.Spec, Sentences(d.Notes), nil
+}
+
+// Sentences writes faults or warnings as lines.
+func Sentences(notes []slipway.FieldError) []string {
+	var out []string
+	for _, n := range notes {
+		out = append(out, n.String())
 	}
-	if root == nil {
-		return none, nil, slipway.Errorf(slipway.Invalid, "%s is empty", file)
-	}
-	d := &driverReader{reader: &reader{file: file}, bundle: b}
-	spec := d.driver(root)
-	if err := d.err(file); err != nil {
-		return none, nil, err
-	}
-	var warnings []string
-	byPlace(d.notes)
-	for _, w := range d.notes {
-		warnings = append(warnings, w.String())
-	}
-	return spec, warnings, nil
+	return out
 }
 
 func driverFile(b Bundle) (file string, src []byte, err error) {

@@ -63,6 +63,9 @@ func (n *node) whole() int64 {
 
 // text is the value of a node that is a text.
 func (n *node) text() string {
+	if n == nil {
+		return ""
+	}
 	v, _ := n.value.(string)
 	return v
 }
