@@ -8,7 +8,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.
 GOFLAGS_BUILD := -ldflags '-s -w -X main.version=$(VERSION)'
 export CGO_ENABLED := 0
 
-.PHONY: help build check generate test test-kill demo demo-down load lint python-check vuln
+.PHONY: help build check generate test demo demo-down load lint python-check vuln
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +25,6 @@ generate: ## Regenerate committed files: templates, styles, API and CLI referenc
 
 test: ## Everything, from a fresh machine: installs what it needs; databases, Prefect, cluster, browser
 	scripts/test.sh
-
-test-kill: build ## Kill the server at every boundary of an upgrade, on both databases (long; needs what make test installs)
-	scripts/test-kill.sh
 
 demo: build ## A cluster, a server, and an application installed and upgraded; leaves the dashboard open
 	scripts/demo.sh up

@@ -77,7 +77,7 @@ func TestImports(t *testing.T) {
 	for _, a := range allowed {
 		may[a.folder] = strings.Fields(a.imports)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags=e2e,kill,cluster,browser,load", "-json=ImportPath,Imports,Doc,GoFiles", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags=e2e,cluster,browser,load", "-json=ImportPath,Imports,Doc,GoFiles", "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {

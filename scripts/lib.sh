@@ -3,7 +3,7 @@
 
 export SLIPWAY_CACHE=${SLIPWAY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/slipway}
 export CGO_ENABLED=0
-real_tags=e2e,kill,cluster,browser,load
+real_tags=e2e,cluster,browser,load
 mkdir -p "$SLIPWAY_CACHE/bin"
 
 say() { printf '\n\033[1m── %s\033[0m\n' "$*"; }

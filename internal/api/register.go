@@ -112,7 +112,9 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-func exchangeOf(ctx context.Context) exchange { return ctx.Value(exchangeKey{}).(exchange) }
+func exchangeOf(ctx context.Context) exchange {
+	return ctx.Value(exchangeKey{}).(exchange) //nolint:forcetypeassert // the middleware of every route stores it
+}
 
 // liftReadDeadline takes away the deadline under which the body was read. Where there is
 // no connection, as in tests with a recorder, there is none.

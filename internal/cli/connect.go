@@ -2,6 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,6 +19,7 @@ type target struct {
 	name        string // of the context; empty when none is used
 	url         string
 	token       string
+	caFile      string
 	environment string
 }
 
@@ -37,19 +42,24 @@ func (s *session) target() (target, error) {
 		// Only the URL is said. Of the contexts, those of this very URL may speak to it.
 		t.url = server
 		if known && saved.URL == server {
-			t = target{name: name, url: server, token: saved.Token, environment: saved.Environment}
+			t = saved.target(name)
 		} else if n := contextName(server); c.Contexts[n].URL == server {
-			t = target{name: n, url: server, token: c.Contexts[n].Token, environment: c.Contexts[n].Environment}
+			t = c.Contexts[n].target(n)
 		}
 	case server != "" && saved.URL != server:
 		return target{}, usagef("--server (or SLIPWAY_URL) and the context %s name different servers", named).hint("leave one of them out")
 	case known:
-		t = target{name: name, url: saved.URL, token: saved.Token, environment: saved.Environment}
+		t = saved.target(name)
 	default:
 		t.url = defaultServer
 	}
 	t.token = cmp.Or(s.getenv("SLIPWAY_TOKEN"), t.token)
+	t.caFile = cmp.Or(s.caFile, s.getenv("SLIPWAY_CA_FILE"), t.caFile)
 	return t, nil
+}
+
+func (x savedServer) target(name string) target {
+	return target{name: name, url: x.URL, token: x.Token, caFile: x.CAFile, environment: x.Environment}
 }
 
 // connect returns a client of the server that the command line speaks to.
@@ -58,11 +68,38 @@ func (s *session) connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.client(t.url, t.token)
+	return s.client(t, t.token)
 }
 
-func (s *session) client(url, token string) (*client.Client, error) {
-	return client.New(client.Options{URL: url, Token: token, UserAgent: "slipway/" + cmp.Or(s.Version, "dev")})
+// client returns a client of a target, with another token than the target's where one asks.
+func (s *session) client(t target, token string) (*client.Client, error) {
+	o := client.Options{URL: t.url, Token: token, UserAgent: "slipway/" + cmp.Or(s.Version, "dev")}
+	if t.caFile != "" {
+		pool, err := trusted(t.caFile)
+		if err != nil {
+			return nil, err
+		}
+		transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // nobody replaces it
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		o.Transport = transport
+	}
+	return client.New(o)
+}
+
+// trusted is the system's certificates and those of a file.
+func trusted(path string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a system without any
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("read the certificates to trust: %s", err).hint("--ca-file and SLIPWAY_CA_FILE name a file of PEM certificates")
+	}
+	if !pool.AppendCertsFromPEM(raw) {
+		return nil, usagef("%s holds no PEM certificate", path).hint("--ca-file and SLIPWAY_CA_FILE name a file of PEM certificates")
+	}
+	return pool, nil
 }
 
 // environment reads "project/environment" from the flag -e, or else from the context.

@@ -25,6 +25,7 @@ type savedServer struct {
 	URL         string `toml:"url"`
 	User        string `toml:"user,omitempty"`
 	Token       string `toml:"token,omitempty"`
+	CAFile      string `toml:"ca_file,omitempty"`     // trusted beside the system's certificates
 	Environment string `toml:"environment,omitempty"` // for commands without -e: shop/dev
 }
 

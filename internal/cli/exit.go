@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,7 @@ func (s *session) exit(ctx context.Context, err error) int {
 		q           quiet
 		f           *failure
 		refused     *client.Error
+		unknown     x509.UnknownAuthorityError
 		unreachable *client.Unreachable
 		badURL      *client.BadURL
 		settings    *config.Error
@@ -82,6 +84,10 @@ func (s *session) exit(ctx context.Context, err error) int {
 	case errors.As(err, &refused):
 		s.tellRefusal(refused)
 		return exitOfKind[refused.Kind]
+	case errors.As(err, &unknown):
+		s.tell(fmt.Sprintf("the server's certificate is not one that this system trusts: %v", unknown), nil,
+			"name the file of the certificate that signed it by --ca-file or SLIPWAY_CA_FILE")
+		return exitUnavailable
 	case errors.As(err, &unreachable):
 		s.tell(unreachable.Error(), nil, "is the server running? another one is named by --server, SLIPWAY_URL or slipway context use")
 		return exitUnavailable

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"slipway.dev/slipway/internal/client"
@@ -38,7 +40,7 @@ revokes it. Programs use tokens of their own: see slipway tokens create.`,
 			if err != nil {
 				return err
 			}
-			who, err := s.login(c, t.url, cmp.Or(name, s.context, contextName(t.url)), user, password)
+			who, err := s.login(c, t, cmp.Or(name, s.context, contextName(t.url)), user, password)
 			if err != nil {
 				return err
 			}
@@ -54,8 +56,8 @@ revokes it. Programs use tokens of their own: see slipway tokens create.`,
 }
 
 // login gets a token and remembers it.
-func (s *session) login(c *cobra.Command, url, context, user, password string) (wire.Session, error) {
-	cl, err := s.client(url, "")
+func (s *session) login(c *cobra.Command, t target, context, user, password string) (wire.Session, error) {
+	cl, err := s.client(t, "")
 	if err != nil {
 		return wire.Session{}, err
 	}
@@ -67,7 +69,13 @@ func (s *session) login(c *cobra.Command, url, context, user, password string) (
 	if err != nil {
 		return session, err
 	}
-	return session, s.remember(context, savedServer{URL: url, User: session.Info.User, Token: session.Token})
+	saved := savedServer{URL: t.url, User: session.Info.User, Token: session.Token}
+	if t.caFile != "" {
+		if saved.CAFile, err = filepath.Abs(t.caFile); err != nil {
+			return session, fmt.Errorf("remember the certificates: %w", err)
+		}
+	}
+	return session, s.remember(context, saved)
 }
 
 func (s *session) logoutCommand() *cobra.Command {
@@ -86,7 +94,7 @@ func (s *session) logoutCommand() *cobra.Command {
 			if x.Token == "" {
 				return usagef("no login is kept for %s", t.url)
 			}
-			cl, err := s.client(x.URL, x.Token)
+			cl, err := s.client(x.target(t.name), x.Token)
 			if err != nil {
 				return err
 			}
@@ -113,7 +121,7 @@ func (s *session) whoamiCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cl, err := s.client(t.url, t.token)
+			cl, err := s.client(t, t.token)
 			if err != nil {
 				return err
 			}

@@ -21,6 +21,8 @@ init, validate, render and test) speaks to a server. Which one is
 said by, the first that is set: --server or SLIPWAY_URL; --context or
 SLIPWAY_CONTEXT; the context that "slipway login" made or "slipway context use"
 chose; http://127.0.0.1:8080. SLIPWAY_TOKEN stands in for the token of a login.
+A server whose certificate the system does not know is trusted by --ca-file or
+SLIPWAY_CA_FILE; a login keeps that file's name with its context.
 
 Exit codes:
   0    done
@@ -41,6 +43,8 @@ func (s *session) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&s.context, "context", "", "the installation to speak to, by its name in contexts.toml")
 	f.StringVar(&s.server, "server", "", "the server to speak to, by its URL")
+	f.StringVar(&s.caFile, "ca-file", "", "a file of PEM certificates to trust the server by, beside the system's (or SLIPWAY_CA_FILE)")
+	must(root.MarkPersistentFlagFilename("ca-file"))
 	f.StringVarP(&s.format, "format", "o", "table", "how to print: table, json or yaml")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return s.checkFormat() }
 	must(root.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)))

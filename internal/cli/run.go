@@ -45,6 +45,7 @@ type session struct {
 	Process
 	context string // --context
 	server  string // --server
+	caFile  string // --ca-file
 	format  string // -o
 }
 

@@ -41,7 +41,7 @@ read that file can do this, and only once.`,
 			if err != nil {
 				return err
 			}
-			cl, err := s.client(t.url, "")
+			cl, err := s.client(t, "")
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ read that file can do this, and only once.`,
 			if err != nil {
 				return err
 			}
-			if _, err := s.login(c, t.url, cmp.Or(s.context, contextName(t.url)), made.Name, password); err != nil {
+			if _, err := s.login(c, t, cmp.Or(s.context, contextName(t.url)), made.Name, password); err != nil {
 				return err
 			}
 			s.say("administrator %s is made, and logged in to %s", made.Name, t.url)

@@ -8,11 +8,10 @@ import (
 	"slipway.dev/slipway/internal/slipway"
 )
 
-//nolint:gosec // the names of columns
 const tokenColumns = `t.id, t.user_id, u.name, t.name, t.hint, t.role, t.project, t.environment, t.task_id,
 	t.created_at, t.expires_at, t.last_used_at, t.revoked_at`
 
-const tokenFrom = ` FROM tokens t JOIN users u ON u.id = t.user_id` //nolint:gosec // the names of tables
+const tokenFrom = ` FROM tokens t JOIN users u ON u.id = t.user_id`
 
 func readToken(scan scan) (t slipway.Token, err error) {
 	return t, scan(&t.ID, &t.UserID, &t.UserName, &t.Name, &t.Hint, &t.Role, &t.Project, &t.Environment, orZero(&t.TaskID),

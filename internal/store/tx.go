@@ -63,7 +63,7 @@ func (tx *Tx) sql(query string) string {
 	if !ok {
 		q, _ = tx.store.queries.LoadOrStore(query, tx.store.dialect.rebind(query))
 	}
-	return q.(string) //nolint:errcheck,forcetypeassert // nothing else is stored
+	return q.(string) //nolint:forcetypeassert // nothing else is stored
 }
 
 // exec runs a statement and returns how many rows it touched.

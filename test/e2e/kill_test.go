@@ -1,10 +1,11 @@
-//go:build e2e && kill
+//go:build e2e
 
 package e2e
 
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,34 @@ func undisturbed(t *testing.T) end {
 	return undisturbedEnd
 }
 
+// disturbed follows a task to its end, and lets disturb do its worst at each boundary, once.
+// It goes on through times in which the server does not answer.
+func (w *installation) disturbed(task wire.Task, disturb func(at string)) wire.Task {
+	w.T.Helper()
+	seen := map[string]bool{}
+	for deadline := time.Now().Add(8 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		now, err := w.API.WaitTask(w.T.Context(), task.ID, "", 0)
+		if err == nil {
+			task = now
+		}
+		if task.Over() {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.T.Fatalf("the upgrade did not end:\n%s", world.Summary(task))
+		}
+		if at := boundaries(task); err == nil && !seen[at] {
+			seen[at] = true
+			w.T.Logf("disturb at %s", at)
+			disturb(at)
+		}
+	}
+	if len(seen) < 8 {
+		w.T.Errorf("disturbed only %d times: the boundaries were not met", len(seen))
+	}
+	return task
+}
+
 // TestKilledAtEveryBoundary kills the server with SIGKILL whenever a step or a task of an
 // upgrade has begun or ended, and starts it again. The end is that of an undisturbed
 // upgrade. World: real cluster, real Prefect, SQLite.
@@ -87,46 +116,65 @@ func TestKilledAtEveryBoundary(t *testing.T) {
 	w.loadDriver("guestbook")
 	w.wantState(w.Deploy(guestbook(t, "1.0.0")), "succeeded")
 	task := w.Accept(guestbook(t, "1.1.0"))
-
-	kills := 0
-	seen := map[string]bool{}
-	deadline := time.Now().Add(8 * time.Minute)
-	for {
-		now, err := w.API.WaitTask(t.Context(), task.ID, "", 0)
-		if err == nil && now.Over() {
-			task = now
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the upgrade did not end:\n%s", world.Summary(now))
-		}
-		if at := boundaries(now); err == nil && !seen[at] {
-			seen[at] = true
-			t.Logf("kill at %s", at)
-			token := world.ReadFile(t, w.Dir+"/token")
-			w.Kill(w.Servers[len(w.Servers)-1])
-			kills++
-			p := w.Launch("data")
-			w.Connect(token)
-			world.Eventually(t, time.Minute, "the server is back", func() (bool, string) {
-				select {
-				case <-p.Done:
-					t.Fatalf("the server did not start again:\n%s", world.Tail(p.Log))
-				default:
-				}
-				_, err := w.API.Task(t.Context(), task.ID)
-				return err == nil, fmt.Sprint(err)
-			})
-		}
-		time.Sleep(20 * time.Millisecond)
+	task = w.disturbed(task, func(string) {
+		token := world.ReadFile(t, w.Dir+"/token")
+		w.Kill(w.Servers[len(w.Servers)-1])
+		p := w.Launch("data")
+		w.Connect(token)
+		world.Eventually(t, time.Minute, "the server is back", func() (bool, string) {
+			select {
+			case <-p.Done:
+				t.Fatalf("the server did not start again:\n%s", world.Tail(p.Log))
+			default:
+			}
+			_, err := w.API.Task(t.Context(), task.ID)
+			return err == nil, fmt.Sprint(err)
+		})
+	})
+	if got := w.end(task); got != want {
+		t.Errorf("the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", got, want, world.Summary(task))
 	}
-	t.Logf("%d kills", kills)
-	if kills < 8 {
-		t.Errorf("only %d kills: the boundaries were not met", kills)
+}
+
+// TestPrefectKilledAtEveryBoundary kills Prefect's server in the same places. Slipway starts
+// it again, and the actions that ran meanwhile report to it. World: real cluster, real
+// Prefect, SQLite.
+func TestPrefectKilledAtEveryBoundary(t *testing.T) {
+	want := undisturbed(t)
+	w := newWorld(t)
+	w.loadDriver("guestbook")
+	w.wantState(w.Deploy(guestbook(t, "1.0.0")), "succeeded")
+	killed := map[string]bool{}
+	task := w.disturbed(w.Accept(guestbook(t, "1.1.0")), func(string) {
+		for _, pid := range w.processes("prefect server start|prefect.server.api") {
+			// A server that was killed a moment ago may not be back yet.
+			if !killed[pid] && exec.Command("kill", "-KILL", pid).Run() == nil {
+				killed[pid] = true
+			}
+		}
+	})
+	if len(killed) < 3 {
+		t.Errorf("Prefect was killed only %d times", len(killed))
 	}
 	if got := w.end(task); got != want {
-		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", kills, got, want, world.Summary(task))
+		t.Errorf("after %d kills the end is\n%+v\nwant that of an undisturbed upgrade\n%+v\n%s", len(killed), got, want, world.Summary(task))
 	}
+}
+
+// processes lists what this world has running whose command line holds some words.
+func (w *installation) processes(words string) []string {
+	out, err := exec.Command("pgrep", "-f", words).Output()
+	if err != nil {
+		return nil // none
+	}
+	var mine []string
+	for _, pid := range strings.Fields(string(out)) {
+		environ, err := os.ReadFile("/proc/" + pid + "/environ")
+		if err == nil && strings.Contains(string(environ), w.Dir) {
+			mine = append(mine, pid)
+		}
+	}
+	return mine
 }
 
 // TestTheOtherWorkerTakesOver kills, at every boundary of an upgrade's steps, the one of two

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -69,7 +70,7 @@ func TestBudgets(t *testing.T) {
 	}
 	add("memory of an idle server", "", "%d MiB", residentMiB(t, w.Servers[0].PID()))
 	for _, b := range []struct{ what, budget, pkg, bench string }{
-		{"dashboard: the page of 1,000 applications, in the server", "under 50 ms", "./internal/dashboard", "Applications"},
+		{"dashboard with 1,000 applications, in the server:", "under 50 ms", "./internal/dashboard", "Pages"},
 		{"wake-up: from commit to handler", "", "./internal/task", "WakeUp"},
 		{"redact: 64 KiB", "under 50 ms", "./internal/redact", "."},
 	} {
@@ -77,6 +78,10 @@ func TestBudgets(t *testing.T) {
 			add(b.what+" ("+line[0]+")", b.budget, "%s", line[1])
 		}
 	}
+
+	ours, theirs := besideHelm(t)
+	add("new pods through Slipway's Helm against helm upgrade --wait", "under 1.15 ×", "%.2f × (median %s against %s of %d)",
+		float64(median(ours))/float64(median(theirs)), median(ours), median(theirs), len(ours))
 
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "\nmachine: %d cores, %s, %s\n", runtime.NumCPU(), cpu(), runtime.Version())
@@ -132,6 +137,34 @@ func bench(t *testing.T, pkg, name string) [][2]string {
 	}
 	return out
 }
+
+// besideHelm has the same chart upgraded by both, in turn, with new pods each time.
+func besideHelm(t *testing.T) (ours, theirs []time.Duration) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-tags", "cluster", "-run", "TestCompareWithHelmUpgradeWait", "./internal/outside/helm")
+	cmd.Dir, cmd.Env = world.Root, append(os.Environ(), "SLIPWAY_COMPARE=1")
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("compare with helm: %v\n%s", err, text)
+	}
+	for _, found := range comparison.FindAllStringSubmatch(string(text), -1) {
+		took, err := time.ParseDuration(found[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[1] == "ours" {
+			ours = append(ours, took)
+		} else {
+			theirs = append(theirs, took)
+		}
+	}
+	if len(ours) == 0 || len(ours) != len(theirs) {
+		t.Fatalf("no comparison in\n%s", text)
+	}
+	return ours, theirs
+}
+
+var comparison = regexp.MustCompile(`round \d+: (ours|theirs) (\S+)`)
 
 func cpu() string {
 	raw, err := os.ReadFile("/proc/cpuinfo")

@@ -10,6 +10,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -89,6 +91,7 @@ type World struct {
 	Dir     string // private to the test
 	Env     string // e2e-<name>/dev: a project of its own for each test
 	URL     string // of the server that is spoken to
+	CAFile  string // trusted beside the system's certificates; empty for plain HTTP
 	API     *client.Client
 	Servers []*Process // in the order of their starts
 
@@ -184,7 +187,7 @@ func (w *World) Ready(p *Process) {
 			w.T.Fatalf("the server ended:\n%s", Tail(p.Log))
 		default:
 		}
-		resp, err := http.Get(p.URL + "/readyz")
+		resp, err := (&http.Client{Transport: w.transport(), Timeout: 10 * time.Second}).Get(p.URL + "/readyz")
 		if err != nil {
 			return false, err.Error()
 		}
@@ -197,6 +200,19 @@ func (w *World) Ready(p *Process) {
 			return false, err.Error()
 		}
 		return now.Ready && (now.Actions == "ready" || now.Actions == ""), now.Actions
+	})
+}
+
+// Up waits until the server answers; its Prefect may take longer.
+func (w *World) Up(p *Process) {
+	w.T.Helper()
+	Eventually(w.T, time.Minute, "the server answers", func() (bool, string) {
+		resp, err := (&http.Client{Transport: w.transport(), Timeout: 10 * time.Second}).Get(p.URL + "/healthz")
+		if err != nil {
+			return false, err.Error()
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK, resp.Status
 	})
 }
 
@@ -219,12 +235,25 @@ func (w *World) SetUp(data string) {
 }
 
 func (w *World) Connect(token string) {
-	c, err := client.New(client.Options{URL: w.URL, Token: token})
+	c, err := client.New(client.Options{URL: w.URL, Token: token, Transport: w.transport()})
 	if err != nil {
 		w.T.Fatal(err)
 	}
 	w.API = c
 	w.Write("token", token)
+}
+
+// transport trusts CAFile, where there is one.
+func (w *World) transport() http.RoundTripper {
+	w.T.Helper()
+	if w.CAFile == "" {
+		return http.DefaultTransport
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(ReadFile(w.T, w.CAFile))) {
+		w.T.Fatalf("%s holds no certificate", w.CAFile)
+	}
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 }
 
 // kill ends a server with SIGKILL.
@@ -271,6 +300,9 @@ func (w *World) Run(stdin string, args ...string) (stdout, stderr string, code i
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Dir, "NO_COLOR=1"}
 	if token, err := os.ReadFile(filepath.Join(w.Dir, "token")); err == nil {
 		cmd.Env = append(cmd.Env, "SLIPWAY_URL="+w.URL, "SLIPWAY_TOKEN="+string(token))
+	}
+	if w.CAFile != "" {
+		cmd.Env = append(cmd.Env, "SLIPWAY_CA_FILE="+w.CAFile)
 	}
 	if stdin != "" {
 		in, err := os.Open(filepath.Join(w.Dir, stdin))
@@ -397,7 +429,7 @@ func FreePort(t testing.TB) int {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // the listener is TCP's
 }
 
 // Tail is the end of a file.

@@ -19,7 +19,7 @@ func TestCompareWithHelmUpgradeWait(t *testing.T) {
 	if os.Getenv("SLIPWAY_COMPARE") == "" {
 		return // it takes minutes, and fails for nothing
 	}
-	for round := range 3 {
+	for round := range 5 {
 		s := realCluster(t)
 		r := s.request(nil)
 		res := s.apply(r)
