@@ -242,10 +242,8 @@ func (r *Reconciler) keepOutput(ctx context.Context, call slipway.ActionCall, s 
 		}
 		if step.Output != "" && step.Output != res.Output {
 			line := fmt.Sprintf("An earlier command of this step failed too (Job %s); the output is that of the last one", res.Job)
-			if !slices.Contains(step.Notes, line) {
-				if err := tx.AddStepNote(ctx, call.StepID, line); err != nil {
-					return err
-				}
+			if err := tx.AddStepNote(ctx, call.StepID, line); err != nil {
+				return err
 			}
 		}
 		if err := tx.SetStepOutput(ctx, call.StepID, res.Output, res.Cut); err != nil {
