@@ -69,6 +69,8 @@ var operations = []operation{
 	{id: "list-tasks", method: get, path: "/tasks", role: read, status: 200, tag: "tasks", summary: "List tasks, newest first"},
 	{id: "get-task", method: get, path: "/tasks/{task}", role: read, status: 200, tag: "tasks", summary: "Show a task with its steps", timeout: (maxWait + 10) * time.Second},
 	{id: "cancel-task", method: post, path: "/tasks/{task}/cancel", role: write, status: 202, tag: "tasks", summary: "Ask for a task's end"},
+	{id: "plan-retry", method: get, path: "/tasks/{task}/retry", role: read, status: 200, tag: "tasks", summary: "Say what a retry of a task would repeat; writes nothing"},
+	{id: "retry-task", method: post, path: "/tasks/{task}/retry", role: write, status: 202, tag: "tasks", summary: "Ask for another attempt at a task that failed or was cancelled"},
 	{id: "get-step-output", method: get, path: "/tasks/{task}/steps/{step}/output", role: read, status: 200, tag: "tasks", summary: "Show what is stored of a step's output"},
 	{id: "add-step-note", method: post, path: "/tasks/{task}/steps/{step}/notes", role: write, status: 204, tag: "actions", summary: "Add a line to a running step; only for actions"},
 

@@ -13,6 +13,8 @@ func (s *service) registerTasks() {
 	register(s, "list-tasks", s.listTasks)
 	register(s, "get-task", s.getTask)
 	register(s, "cancel-task", s.cancelTask)
+	register(s, "plan-retry", s.planRetry)
+	register(s, "retry-task", s.retryTask)
 	register(s, "get-step-output", s.getStepOutput)
 	register(s, "add-step-note", s.addStepNote)
 }
@@ -33,6 +35,7 @@ func wireTask(t slipway.Task) wire.Task {
 		ID: t.ID, Kind: string(t.Kind), Type: t.Kind.Title(), Title: t.Title, ApplicationID: t.ApplicationID, Application: t.Application,
 		Change: t.ChangeNumber, RootID: t.RootID, State: string(t.State), RequestedBy: t.RequestedBy, CancelledBy: t.CancelledBy,
 		Error: t.Error, Hint: t.Hint, Result: t.Result, CreatedAt: t.CreatedAt, StartedAt: when(t.StartedAt), EndedAt: when(t.EndedAt),
+		RetryOf: t.RetryOf, Attempt: t.Attempt,
 	}
 }
 
@@ -73,7 +76,10 @@ func (s *service) wireTaskPage(p view.TaskPage) wire.Task {
 		ui = s.PrefectUI()
 	}
 	t := wireTask(p.Task)
-	t.Version = p.Seen
+	t.Version, t.RetriedBy = p.Seen, p.RetriedBy
+	for _, k := range p.Kept {
+		t.Kept = append(t.Kept, wire.KeptStep{Key: k.Key, Name: k.Name, TaskID: k.Task})
+	}
 	if p.StartedBy != nil {
 		t.StartedBy = &wire.StartedBy{TaskID: p.StartedBy.ID, Type: p.StartedBy.Kind.Title()}
 	}

@@ -38,6 +38,14 @@ type DeleteInput struct {
 	Overtake       bool
 }
 
+// RetryInput asks for another attempt at the change of a task.
+type RetryInput struct {
+	TaskID         int64
+	From           string // the step to begin with, of those up to the one that failed; empty: that one
+	FromStart      bool   // begin with the first one
+	IdempotencyKey string
+}
+
 // ComponentsInput names components to stop or to start.
 type ComponentsInput struct {
 	ApplicationID  int64

@@ -59,7 +59,7 @@ func (p *prepared) plan() Plan {
 		Project: p.env.Project, Environment: p.env.Name, Name: p.spec.Name, Kind: p.kind,
 		Revision: p.app.Revision, NewRevision: p.app.Revision + 1,
 		FromVersion: p.stand.from.app, Version: p.spec.App.Version, Driver: p.spec.Driver,
-		Diff: spec.Diff(p.wanted.Spec, p.spec), Hooks: plannedHooks(p.driver.Spec, p.kind),
+		Diff: spec.Diff(p.wanted.Spec, p.spec), Hooks: plannedHooks(p.driver.Spec, p.kind), Stops: plannedStops(p.driver.Spec, p.kind),
 		Warnings: waiting(p.open, false),
 	}
 	if p.stand.installed {
@@ -73,7 +73,7 @@ func (p *prepared) plan() Plan {
 func (p *prepared) warnings() []string {
 	var out []string
 	switch {
-	case p.kind == slipway.InstallChange && p.app.ID != 0:
+	case p.kind == slipway.InstallChange && p.app.ID != 0 && len(plannedHooks(p.driver.Spec, p.kind)) > 0:
 		out = append(out, "no install of it has succeeded: the setup hooks run again")
 	case p.stand.redo && p.stand.from.app == p.spec.App.Version:
 		out = append(out, fmt.Sprintf("the last upgrade failed half-way, at %s: the upgrade hooks run again", p.stand.from.app))
@@ -115,6 +115,19 @@ func plannedHooks(d slipway.DriverSpec, kind slipway.ChangeKind) []PlannedHook {
 		out = append(out, h)
 	}
 	return out
+}
+
+// plannedStops lists the components that the actions of a change say they stop, by name.
+func plannedStops(d slipway.DriverSpec, kind slipway.ChangeKind) []string {
+	stops := map[string]bool{}
+	for _, h := range plannedHooks(d, kind) {
+		for _, a := range d.ActionsOf(h.Hook, h.Mode) {
+			for _, c := range a.Stops {
+				stops[c] = true
+			}
+		}
+	}
+	return sorted(stops)
 }
 
 // rendering is what the two renderings of a plan need, read in one transaction.

@@ -73,6 +73,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 			return err
 		}},
 		{"CancelTask", slipway.ReadWrite, false, func(c slipway.Caller) error { _, err := w.s.CancelTask(ctx, c, open.Task.ID); return err }},
+		{"PlanRetry", slipway.ReadOnly, false, func(c slipway.Caller) error {
+			_, err := w.s.PlanRetry(ctx, c, RetryInput{TaskID: open.Task.ID})
+			return err
+		}},
+		{"RetryTask", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.RetryTask(ctx, c, RetryInput{TaskID: open.Task.ID})
+			return err
+		}},
 		{"Delete", slipway.ReadWrite, false, func(c slipway.Caller) error {
 			_, err := w.s.Delete(ctx, c, DeleteInput{ApplicationID: app.ID})
 			return err

@@ -18,7 +18,22 @@ type screen struct {
 	outputs map[int64]wire.Output // whole outputs by step; a step without one shows its tail
 }
 
-func taskHeader(t wire.Task) string { return fmt.Sprintf("task %d  %s", t.ID, t.Title) }
+func taskHeader(t wire.Task) string {
+	line := fmt.Sprintf("task %d  %s", t.ID, t.Title)
+	if t.RetryOf != 0 {
+		line += fmt.Sprintf("  (retry of task %d, attempt %d)", t.RetryOf, t.Attempt)
+	}
+	return line
+}
+
+// keptLines writes the steps of a retry that attempts before it have done.
+func (v screen) keptLines(t wire.Task) []string {
+	var lines []string
+	for _, k := range t.Kept {
+		lines = append(lines, fmt.Sprintf("  %s %s%s", v.mark("succeeded"), pad(k.Name, nameWidth), v.s.faint(v.w, fmt.Sprintf("  done in task %d", k.TaskID))))
+	}
+	return lines
+}
 
 // The columns of a step: its name, and how long it took.
 const (

@@ -12,8 +12,8 @@ import (
 )
 
 func (s *session) tasksCommand() *cobra.Command {
-	return group("tasks", "List, show, watch and cancel tasks", []string{"task"},
-		s.taskListCommand(), s.taskGetCommand(), s.taskWatchCommand(), s.taskCancelCommand())
+	return group("tasks", "List, show, watch, cancel and retry tasks", []string{"task"},
+		s.taskListCommand(), s.taskGetCommand(), s.taskWatchCommand(), s.taskCancelCommand(), s.taskRetryCommand())
 }
 
 // shownTasks is how many tasks a list shows without --all: the newest, on one page.
@@ -126,6 +126,9 @@ func (s *session) printTask(t wire.Task, outputs map[int64]wire.Output) {
 	s.fields("  state", t.State, "  application", t.Application, "  requested by", t.RequestedBy, "  started by", by,
 		"  cancelled by", t.CancelledBy, "  requested", ago(t.CreatedAt))
 	v := screen{s: s, w: s.Stdout, task: t.ID}
+	for _, l := range v.keptLines(t) {
+		s.print("%s", l)
+	}
 	for _, step := range t.Steps {
 		v.outputs = outputs
 		for _, l := range v.stepLines(step) {
@@ -134,6 +137,9 @@ func (s *session) printTask(t wire.Task, outputs map[int64]wire.Output) {
 	}
 	if t.State == "failed" && t.Error != "" && !shown(t) {
 		s.print("failed: %s", strings.Join(nonEmpty(t.Error, t.Hint), " · "))
+	}
+	if t.RetriedBy != 0 {
+		s.print("retried by task %d", t.RetriedBy)
 	}
 }
 

@@ -127,6 +127,9 @@ func newLive(s *session, t wire.Task) *live {
 	}
 	if !l.silent {
 		s.print("%s", taskHeader(t))
+		for _, line := range l.screen.keptLines(t) {
+			fmt.Fprintln(l.screen.w, line)
+		}
 		l.update(t)
 	}
 	return l

@@ -56,6 +56,19 @@ func (c *Client) CancelTask(ctx context.Context, task int64) (wire.Task, error) 
 	return ask[wire.Task](ctx, c, nil, "/tasks/{task}/cancel", id(task))
 }
 
+// PlanRetry says what a retry of a task would repeat. It writes nothing.
+func (c *Client) PlanRetry(ctx context.Context, task int64, in wire.Retry) (wire.RetryPlan, error) {
+	var out wire.RetryPlan
+	q := query("from", in.From, "from_start", flag(in.FromStart))
+	err := c.do(ctx, request{method: http.MethodGet, path: "/tasks/{task}/retry", args: []string{id(task)}, query: q}, &out)
+	return out, err
+}
+
+// RetryTask asks for another attempt at a task that failed or was cancelled.
+func (c *Client) RetryTask(ctx context.Context, task int64, in wire.Retry, key string) (wire.Accepted, error) {
+	return post[wire.Accepted](ctx, c, key, in, "/tasks/{task}/retry", id(task))
+}
+
 // StepOutput reads what is stored of a step's output.
 func (c *Client) StepOutput(ctx context.Context, task, step int64) (wire.Output, error) {
 	return get[wire.Output](ctx, c, "/tasks/{task}/steps/{step}/output", id(task), id(step))

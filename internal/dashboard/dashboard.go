@@ -42,6 +42,8 @@ type Auth interface {
 // Changes is what the pages can ask for.
 type Changes interface {
 	StartComponents(ctx context.Context, c slipway.Caller, in change.ComponentsInput) (change.Accepted, error)
+	PlanRetry(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.RetryPlan, error)
+	RetryTask(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.Accepted, error)
 	CancelTask(ctx context.Context, c slipway.Caller, id int64) (slipway.Task, error)
 	CreateUser(ctx context.Context, c slipway.Caller, in change.CreateUserInput) (slipway.User, error)
 	UpdateUser(ctx context.Context, c slipway.Caller, in change.UpdateUserInput) (slipway.User, error)
@@ -97,6 +99,8 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("GET /tasks", s.signedIn(s.tasks))
 	mux.HandleFunc("GET /tasks/{id}", s.signedIn(s.task))
 	mux.HandleFunc("POST /tasks/{id}/cancel", s.signedIn(s.doCancel))
+	mux.HandleFunc("GET /tasks/{id}/retry", s.signedIn(s.retry))
+	mux.HandleFunc("POST /tasks/{id}/retry", s.signedIn(s.doRetry))
 	mux.HandleFunc("GET /tasks/{id}/steps/{step}/output", s.signedIn(s.stepOutput))
 	mux.HandleFunc("GET /drivers", s.signedIn(s.drivers))
 	mux.HandleFunc("GET /drivers/{name}/{version}", s.signedIn(s.driver))

@@ -230,6 +230,42 @@ func TestStartAndCancel(t *testing.T) {
 	}
 }
 
+// A task that did not succeed is retried from its page, after what that repeats was shown.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	w := settled(t)
+	b := w.as("grace")
+	started := b.send(b.page("/applications/shop/dev/guestbook"), "form[action=/applications/shop/dev/guestbook/start]")
+	link := "a[href=" + started.to + "/retry]"
+	if b.page(started.to).has(link) {
+		t.Error("a task that has not ended offers a retry")
+	}
+	b.send(b.page(started.to), "form[action="+started.to+"/cancel]")
+	if w.as("kurt").page(started.to).has(link) {
+		t.Error("a read-only user is offered a retry")
+	}
+	b.page(started.to).one(t, link)
+	plan := b.get(started.to + "/retry")
+	checkPage(t, plan.body)
+	if text := plan.doc.text(); !strings.Contains(text, "Start the components") || !strings.Contains(text, "Worker is stopped since task") {
+		t.Errorf("the plan says\n%s", text)
+	}
+	retried, again := b.send(plan.doc, "form[action="+started.to+"/retry]"), b.send(plan.doc, "form[action="+started.to+"/retry]")
+	if retried.status != http.StatusSeeOther || again.to != retried.to {
+		t.Fatalf("retry: %d to %q, and once more to %q; want one task", retried.status, retried.to, again.to)
+	}
+	if text := b.page(retried.to).text(); !strings.Contains(text, "Attempt 2: retry of task") {
+		t.Errorf("the retry's page says\n%s", text)
+	}
+	if text := b.page(started.to).text(); !strings.Contains(text, "Retried by task") || b.page(started.to).has(link) {
+		t.Errorf("the first attempt's page says\n%s", text)
+	}
+	late := b.get(started.to + "/retry")
+	if late.status != http.StatusConflict || !late.doc.has("#problem") {
+		t.Errorf("a retry that comes too late: %d", late.status)
+	}
+}
+
 func TestErrorPages(t *testing.T) {
 	t.Parallel()
 	b := settled(t).as("kurt")

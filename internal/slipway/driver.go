@@ -108,6 +108,7 @@ type Action struct {
 	Description  string        `json:"description,omitempty"`
 	Timeout      time.Duration `json:"timeout,omitempty"` // 0: DefaultActionTimeout
 	Irreversible bool          `json:"irreversible,omitempty"`
+	Stops        []string      `json:"stops,omitempty"`      // the components that it stops for a while; only foretold
 	Parameters   []string      `json:"parameters,omitempty"` // the function's own, learnt at load
 }
 

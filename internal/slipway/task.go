@@ -75,6 +75,9 @@ type Task struct {
 	ParentStepID  int64    // the hook step whose action started this task; 0: none
 	ParentKind    TaskKind // the type of the task that started it: "Started by"
 	Args          []byte   // JSON: what a child task was asked for
+	RetryOf       int64    // the task that this one repeats; 0: none
+	Attempt       int      // 1, and one more for each retry
+	Resume        Resume   // of a retry: what it takes over
 	State         TaskState
 	Epoch         int64  // counts the claims; fences off a worker that lost the task
 	Holder        string // the replica that runs it
@@ -86,6 +89,14 @@ type Task struct {
 	CreatedAt     time.Time
 	StartedAt     time.Time
 	EndedAt       time.Time
+}
+
+// Resume is what a retry takes over from the attempts before it. It is decided when the
+// retry is accepted, as it was shown, and never changes.
+type Resume struct {
+	From    string           `json:"from"`              // the key of the first step that runs again, beside the check
+	Done    map[string]int64 `json:"done,omitempty"`    // key of a step that stays done → the task that did it
+	Actions map[string]int64 `json:"actions,omitempty"` // action of step From that stays done → the task that ran it
 }
 
 // Root reports whether nobody's action started the task.
@@ -132,6 +143,9 @@ const (
 	MaxOutputLines = 200
 	MaxOutputBytes = 64 << 10
 )
+
+// RunCompleted is the state of a run whose action returned.
+const RunCompleted = "completed"
 
 // ActionRun is one run of an action inside a hook step: a flow run of Prefect.
 type ActionRun struct {

@@ -137,7 +137,7 @@ func (d *driverReader) driver(root *node) slipway.DriverSpec {
 	s.Components = d.components(spec.get("components"))
 	s.Parameters = d.parameterSchema(spec.get("parameters"))
 	s.Services = d.services(spec.get("services"), s.Components)
-	s.Actions = d.actions(spec.get("actions"))
+	s.Actions = d.actions(spec.get("actions"), s.Components)
 	for _, key := range []string{"checks", "python"} {
 		if n := spec.get(key); n != nil {
 			d.note(n.pos, "spec."+key, "", "is accepted and has no effect yet")

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ var (
 	modes      = []string{string(slipway.Pre), string(slipway.Core), string(slipway.Post)}
 )
 
-func (d *driverReader) actions(n *node) []slipway.Action {
+func (d *driverReader) actions(n *node, components map[string]slipway.Component) []slipway.Action {
 	if !d.shaped(n, "spec.actions", listShape, "write a list of actions") {
 		return nil
 	}
@@ -28,10 +29,11 @@ func (d *driverReader) actions(n *node) []slipway.Action {
 	names := map[string]int{}
 	for i, v := range n.list {
 		path := item("spec.actions", i)
-		if !d.table(v, path, "name", "hook", "mode", "location", "description", "timeout", "irreversible", "prompts", "title") {
+		if !d.table(v, path, "name", "hook", "mode", "location", "description", "timeout", "irreversible", "stops", "prompts", "title") {
 			continue
 		}
 		a := d.action(v, path)
+		a.Stops = d.stops(v.get("stops"), path+".stops", components)
 		if first, twice := names[a.Name]; twice && a.Name != "" {
 			d.fault(v.get("name").pos, path+".name", "give each action a name of its own", "%s is the name of spec.actions[%d] too", a.Name, first)
 		}
@@ -63,6 +65,34 @@ func (d *driverReader) action(n *node, path string) slipway.Action {
 	location := d.need(n, path, "location", `write location: "actions.py::`+nonEmpty(a.Name, "function")+`"`)
 	a.File, a.Function = d.location(location, path+".location")
 	return a
+}
+
+// stops reads which components an action stops for a while. It is for the plan, which
+// nobody could tell it otherwise; the action's calls alone stop anything.
+func (d *driverReader) stops(n *node, at string, components map[string]slipway.Component) []string {
+	if !d.shaped(n, at, listShape, "write a list of components: [worker]") {
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(components))
+	var out []string
+	for i, v := range n.list {
+		path := item(at, i)
+		name := d.filled(v, path, "name a component")
+		switch {
+		case name == "":
+		case slices.Contains(out, name):
+			d.fault(v.pos, path, "name it once", "%s is named twice", name)
+		case !slices.Contains(known, name):
+			hint := didYouMean(name, known)
+			if len(known) == 0 {
+				hint = "declare it under spec.components"
+			}
+			d.fault(v.pos, path, hint, "there is no component %q", cut(name, 60))
+		default:
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // when reads hook and mode.

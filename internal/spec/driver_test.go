@@ -64,7 +64,7 @@ func TestParseDriverReadsEverything(t *testing.T) {
 		Services: map[string]slipway.Service{"web": {Component: "server", Kind: "http", Port: 8000, Scope: "external", Path: "/"}},
 		Actions: []slipway.Action{
 			{Name: "validate", Hook: slipway.Setup, Mode: slipway.Pre, File: "actions.py", Function: "validate"},
-			{Name: "upgrade", Hook: slipway.Upgrade, Mode: slipway.Core, File: "actions.py", Function: "upgrade", Description: "Stop workers, run migration, restart, verify", Timeout: 45 * time.Minute, Irreversible: true},
+			{Name: "upgrade", Hook: slipway.Upgrade, Mode: slipway.Core, File: "actions.py", Function: "upgrade", Description: "Stop workers, run migration, restart, verify", Timeout: 45 * time.Minute, Irreversible: true, Stops: []string{"task-worker"}},
 			{Name: "dump", Hook: "backup", File: "actions.py", Function: "dump"},
 		},
 	}
@@ -73,9 +73,9 @@ func TestParseDriverReadsEverything(t *testing.T) {
 	}
 	wantWarnings := []string{
 		"driver.slipway.yml:43:17: spec.components.database.backup: is accepted and has no effect yet",
-		"driver.slipway.yml:75:13: spec.actions[2].hook: backup actions are accepted, and not run yet",
-		"driver.slipway.yml:77:16: spec.actions[2].prompts: is accepted and has no effect yet: nobody is asked",
-		"driver.slipway.yml:79:5: spec.checks: is accepted and has no effect yet",
+		"driver.slipway.yml:76:13: spec.actions[2].hook: backup actions are accepted, and not run yet",
+		"driver.slipway.yml:78:16: spec.actions[2].prompts: is accepted and has no effect yet: nobody is asked",
+		"driver.slipway.yml:80:5: spec.checks: is accepted and has no effect yet",
 	}
 	if d := cmp.Diff(warnings, wantWarnings); d != "" {
 		t.Errorf("warnings: got, want (-, +):\n%s", d)
@@ -184,6 +184,13 @@ func TestParseDriverFindsEveryFaultWithItsPlace(t *testing.T) {
 		}},
 		{"a time-out beyond the longest", driverHead + action + `{ name: a, hook: upgrade, mode: pre, location: "actions.py::a", timeout: 25h }` + "\n", nil, []string{
 			"driver.slipway.yml:8:80: spec.actions[0].timeout: is 25h0m0s; it must be from 1s to 24h0m0s",
+		}},
+		{"what stops meanwhile", driverHead + "  components: { worker: { selector: { a: b } } }\n" + action + `{ name: a, hook: upgrade, mode: pre, location: "actions.py::a", stops: [worker, wroker, worker] }` + "\n", nil, []string{
+			`driver.slipway.yml:9:87: spec.actions[0].stops[1]: there is no component "wroker" (did you mean worker?)`,
+			"driver.slipway.yml:9:95: spec.actions[0].stops[2]: worker is named twice (name it once)",
+		}},
+		{"what stops without a component", driverHead + action + `{ name: a, hook: upgrade, mode: pre, location: "actions.py::a", stops: [worker] }` + "\n", nil, []string{
+			`driver.slipway.yml:8:79: spec.actions[0].stops[0]: there is no component "worker" (declare it under spec.components)`,
 		}},
 		{"locations", driverHead + "  actions:\n" +
 			`    - { name: a, hook: upgrade, mode: pre, location: "../actions.py::a" }

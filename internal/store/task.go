@@ -10,7 +10,7 @@ import (
 
 const taskSelect = `SELECT t.id, t.kind, t.title, t.application_id, p.name, e.name, a.name, t.change_id, c.number,
 	COALESCE(t.root_id, t.id), t.parent_step_id, pt.kind, t.args, t.state, t.epoch, t.holder, t.cancelled_by, t.requested_by,
-	t.error, t.hint, t.result, t.created_at, t.started_at, t.ended_at
+	t.error, t.hint, t.result, t.created_at, t.started_at, t.ended_at, t.retry_of, t.attempt, t.resume
 	FROM tasks t
 	LEFT JOIN applications a ON a.id = t.application_id
 	LEFT JOIN environments e ON e.id = a.environment_id
@@ -24,7 +24,7 @@ func readTask(scan scan) (t slipway.Task, err error) {
 	err = scan(&t.ID, &t.Kind, &t.Title, orZero(&t.ApplicationID), orZero(&project), orZero(&environment), orZero(&application),
 		orZero(&t.ChangeID), orZero(&t.ChangeNumber), &t.RootID, orZero(&t.ParentStepID), orZero((*string)(&t.ParentKind)),
 		&t.Args, &t.State, &t.Epoch, &t.Holder, &t.CancelledBy, &t.RequestedBy, &t.Error, &t.Hint, &t.Result,
-		at(&t.CreatedAt), at(&t.StartedAt), at(&t.EndedAt))
+		at(&t.CreatedAt), at(&t.StartedAt), at(&t.EndedAt), orZero(&t.RetryOf), &t.Attempt, fromJSON(&t.Resume))
 	if application != "" {
 		t.Application = slipway.EnvironmentRef(project, environment) + "/" + application
 	}
@@ -55,20 +55,39 @@ func (tx *Tx) CreateTask(ctx context.Context, t slipway.Task) (slipway.Task, err
 			return t, err
 		}
 	}
+	var resume any
+	if t.RetryOf != 0 {
+		if by, err := tx.RetriedBy(ctx, t.RetryOf); err != nil {
+			return t, err
+		} else if by != 0 {
+			return t, stale("retry task %d, which task %d repeats", t.RetryOf, by)
+		}
+		resume = asJSON{t.Resume}
+	}
 	id, err := tx.insert(ctx, `INSERT INTO tasks (kind, title, application_id, change_id, root_id, parent_step_id, args, state,
-			epoch, holder, cancelled_by, requested_by, error, hint, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, '', '', ?, '', '', ?) RETURNING id`,
+			epoch, holder, cancelled_by, requested_by, error, hint, created_at, retry_of, attempt, resume)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, '', '', ?, '', '', ?, ?, ?, ?) RETURNING id`,
 		t.Kind, t.Title, ref(t.ApplicationID), ref(t.ChangeID), ref(t.RootID), ref(t.ParentStepID), rawJSON(t.Args),
-		slipway.Queued, t.RequestedBy, tx.Now)
+		slipway.Queued, t.RequestedBy, tx.Now, ref(t.RetryOf), max(t.Attempt, 1), resume)
 	if err != nil {
 		return t, fmt.Errorf("create task %q: %w", t.Title, orMissing(err, "the application or the change of the task is gone"))
 	}
 	if t.ChangeID != 0 && t.RootID == 0 {
-		if _, err := tx.exec(ctx, `UPDATE changes SET task_id = ? WHERE id = ? AND task_id IS NULL`, id, t.ChangeID); err != nil {
+		_, err := tx.exec(ctx, `UPDATE changes SET task_id = ? WHERE id = ? AND (task_id IS NULL OR task_id = ?)`, id, t.ChangeID, t.RetryOf)
+		if err != nil {
 			return t, fmt.Errorf("link task %d to change %d: %w", id, t.ChangeID, err)
 		}
 	}
 	return tx.Task(ctx, id)
+}
+
+// RetriedBy returns the task that repeats a task, and 0 when none does.
+func (tx *Tx) RetriedBy(ctx context.Context, id int64) (int64, error) {
+	by, err := one(ctx, tx, "retry", func(scan scan) (n int64, err error) { return n, scan(&n) }, `SELECT id FROM tasks WHERE retry_of = ?`, id)
+	if slipway.Is(err, slipway.NotFound) {
+		return 0, nil
+	}
+	return by, err
 }
 
 func (tx *Tx) Task(ctx context.Context, id int64) (slipway.Task, error) {

@@ -2,18 +2,15 @@ package view
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
 
 // PlannedStep is a step that will run if those before it succeed.
-type PlannedStep struct {
-	Key     string // as slipway.Step's
-	Name    string
-	Actions []string
-	Maybe   bool // runs only when an earlier step has not done its work: apply, after a core action
-}
+type PlannedStep = slipway.PlannedStep
 
 func plannedSteps(ctx context.Context, tx *store.Tx, p TaskPage) ([]PlannedStep, error) {
 	if p.Task.State.Over() {
@@ -29,14 +26,45 @@ func plannedSteps(ctx context.Context, tx *store.Tx, p TaskPage) ([]PlannedStep,
 			return nil, err
 		}
 	}
-	return Planned(p.Task.Kind, d.Spec, p.Steps), nil
+	planned := Planned(p.Task.Kind, d.Spec, p.Steps)
+	return slices.DeleteFunc(planned, func(s PlannedStep) bool { return p.Task.Resume.Done[s.Key] != 0 }), nil
+}
+
+// KeptStep is a step that an attempt before this one has done, and that is not repeated.
+type KeptStep struct {
+	Key  string
+	Name string
+	Task int64 // that did it
+}
+
+// kept lists what a retry takes over, in the order in which it ran. The steps have their
+// names from the tasks that did them.
+func kept(ctx context.Context, tx *store.Tx, t slipway.Task) ([]KeptStep, error) {
+	var out []KeptStep
+	seen := map[int64]bool{}
+	for _, id := range slices.Sorted(maps.Values(t.Resume.Done)) {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		steps, err := tx.Steps(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range steps {
+			if t.Resume.Done[s.Key] == id && s.State == slipway.StepSucceeded {
+				out = append(out, KeptStep{Key: s.Key, Name: s.Name, Task: id})
+			}
+		}
+	}
+	return out, nil
 }
 
 // Planned says which steps of a task are still to come. It only foretells: the reconciler
 // alone decides, and what it does differently shows as soon as it has done it. Keys and
 // names are the reconciler's.
 func Planned(kind slipway.TaskKind, d slipway.DriverSpec, done []Step) []PlannedStep {
-	all := wholePlan(kind, d)
+	all := slipway.PlannedSteps(kind, d)
 	// Steps run in the order of the plan, so what stands before the last one that has begun
 	// will not come any more.
 	begun := -1
@@ -55,49 +83,4 @@ func Planned(kind slipway.TaskKind, d slipway.DriverSpec, done []Step) []Planned
 		}
 	}
 	return rest
-}
-
-func wholePlan(kind slipway.TaskKind, d slipway.DriverSpec) []PlannedStep {
-	check := PlannedStep{Key: "check", Name: "Check the change"}
-	apply := PlannedStep{Key: "apply", Name: "Apply the configuration"}
-	ready := PlannedStep{Key: "ready", Name: "Wait until it is ready"}
-	var all []PlannedStep
-	hook := func(h slipway.Hook, m slipway.Mode, name string, always bool) {
-		var actions []string
-		for _, a := range d.ActionsOf(h, m) {
-			actions = append(actions, a.Name)
-		}
-		if always || len(actions) > 0 {
-			all = append(all, PlannedStep{Key: "hook." + string(h) + "." + string(m), Name: name, Actions: actions})
-		}
-	}
-	switch kind {
-	case slipway.InstallTask:
-		apply.Name = "Install the chart"
-		all = append(all, check)
-		hook(slipway.Setup, slipway.Pre, slipway.StepSetupPre, false)
-		all = append(all, apply, ready)
-		hook(slipway.Setup, slipway.Post, slipway.StepSetupPost, false)
-	case slipway.UpgradeTask:
-		// The core changes the version, by itself or by a task that its action starts; apply
-		// and ready do what it has left undone.
-		apply.Maybe, ready.Maybe = true, true
-		all = append(all, check)
-		hook(slipway.Upgrade, slipway.Pre, slipway.StepUpgradePre, false)
-		hook(slipway.Upgrade, slipway.Core, slipway.StepUpgradeCore, true)
-		all = append(all, apply, ready)
-		hook(slipway.Upgrade, slipway.Post, slipway.StepUpgradePost, false)
-	case slipway.ConfigureTask:
-		all = append(all, check, apply, ready)
-	case slipway.VersionTask:
-		apply.Name = "Apply the new version"
-		all = append(all, apply, ready)
-	case slipway.StopTask:
-		all = append(all, PlannedStep{Key: "stop", Name: "Stop the components"})
-	case slipway.StartTask:
-		all = append(all, PlannedStep{Key: "start", Name: "Start the components"})
-	case slipway.DeleteTask:
-		all = append(all, PlannedStep{Key: "remove", Name: "Remove the release"}, PlannedStep{Key: "purge", Name: "Close the record"})
-	}
-	return all
 }

@@ -47,6 +47,9 @@ type TaskPage struct {
 	Change      slipway.Change      // zero for a task without a change: stop, start
 	Steps       []Step
 	Planned     []PlannedStep // what is still to come, as far as it is known
+	Kept        []KeptStep    // of a retry: what attempts before it have done
+	Retryable   bool          // it has ended without success, and nothing was asked for since
+	RetriedBy   int64         // the task that repeats this one; 0: none
 	StartedBy   *TaskRow      // the task whose action started this one
 	Waiting     []TaskRow     // for a queued root task: the tasks before it, oldest first
 	Stopped     []string      // components of the application that are stopped since this task
@@ -180,6 +183,14 @@ func taskPage(ctx context.Context, tx *store.Tx, t slipway.Task) (p TaskPage, er
 	if p.Planned, err = plannedSteps(ctx, tx, p); err != nil {
 		return p, err
 	}
+	if p.Kept, err = kept(ctx, tx, t); err != nil {
+		return p, err
+	}
+	if p.RetriedBy, err = tx.RetriedBy(ctx, t.ID); err != nil {
+		return p, err
+	}
+	p.Retryable = t.Root() && p.RetriedBy == 0 && (t.State == slipway.Failed || t.State == slipway.Cancelled) &&
+		p.Application.ID != 0 && p.Application.State != slipway.AppDeleted && (t.ChangeID == 0 || p.Change.Number == p.Application.LastChange)
 	if p.Waiting, err = waitsFor(ctx, tx, t, p.Change); err != nil {
 		return p, err
 	}

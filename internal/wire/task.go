@@ -15,6 +15,10 @@ type Task struct {
 	Application   string          `json:"application" example:"shop/production/guestbook"`
 	Change        int64           `json:"change,omitempty" doc:"The number of its change."`
 	RootID        int64           `json:"root_id" doc:"Its own ID for a task that no action started."`
+	RetryOf       int64           `json:"retry_of,omitempty" doc:"The task that this one repeats."`
+	RetriedBy     int64           `json:"retried_by,omitempty" doc:"The task that repeats this one; only when one task is asked for."`
+	Attempt       int             `json:"attempt" doc:"1, and one more for each retry."`
+	Kept          []KeptStep      `json:"kept,omitempty" nullable:"false" doc:"Of a retry: the steps that attempts before it have done."`
 	StartedBy     *StartedBy      `json:"started_by,omitempty" doc:"Set when an action started it."`
 	State         string          `json:"state" enum:"queued,running,succeeded,failed,cancelled"`
 	RequestedBy   string          `json:"requested_by"`
@@ -39,6 +43,13 @@ type StartedBy struct {
 	TaskID int64  `json:"task_id"`
 	Type   string `json:"type" example:"Upgrade"`
 	Step   string `json:"step,omitempty" example:"Run the upgrade hook"`
+}
+
+// KeptStep is a step that an attempt before this one has done, and that is not repeated.
+type KeptStep struct {
+	Key    string `json:"key" example:"hook.upgrade.pre"`
+	Name   string `json:"name" example:"Run the upgrade pre-hook"`
+	TaskID int64  `json:"task_id" doc:"The task that did it."`
 }
 
 // Step is one visible part of a task.

@@ -33,15 +33,31 @@ func (r *Reconciler) hook(ctx context.Context, w *work, p Phase) error {
 		}
 		return r.ready(ctx, w)
 	}
-	for i, a := range shuffled(actions, w.snap.Task.ID, p.Key) {
+	order := shuffled(actions, w.snap.Task.ID, p.Key)
+	for i, a := range order {
+		if before := w.doneBefore(p, a); before != 0 {
+			if err := w.note(fmt.Sprintf("%s was completed in task %d and is not run again", a.Name, before)); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := r.action(ctx, w, a); err != nil {
-			return notStarted(err, shuffled(actions, w.snap.Task.ID, p.Key)[i+1:])
+			rest := slices.DeleteFunc(order[i+1:], func(a slipway.Action) bool { return w.doneBefore(p, a) != 0 })
+			return notStarted(err, rest)
 		}
 	}
 	if p.Hook == slipway.Upgrade && p.Mode == slipway.Core {
 		return r.versionReached(ctx, w)
 	}
 	return nil
+}
+
+// doneBefore is the task in which an action of a repeated mode was completed; 0: none.
+func (w *work) doneBefore(p Phase, a slipway.Action) int64 {
+	if w.snap.Task.Resume.From != p.Key {
+		return 0
+	}
+	return w.snap.Task.Resume.Actions[a.Name]
 }
 
 // shuffled gives the actions of a mode in an order of their own for each task.
@@ -101,9 +117,10 @@ func (r *Reconciler) intend(ctx context.Context, w *work, a slipway.Action) (run
 }
 
 // runKey names one run of an action for good: the installation, because two may share a
-// Prefect, then the task, the mode and the action.
+// Prefect, then the task, the mode, the action and the attempt. So a retry is a run of its
+// own, and never waits for what the attempt before it has left.
 func (r *Reconciler) runKey(w *work, a slipway.Action) string {
-	return fmt.Sprintf("%s/task-%d/%s/%s/%s/1", r.Installation.ID, w.snap.Task.ID, a.Hook, a.Mode, a.Name)
+	return fmt.Sprintf("%s/task-%d/%s/%s/%s/%d", r.Installation.ID, w.snap.Task.ID, a.Hook, a.Mode, a.Name, w.snap.Task.Attempt)
 }
 
 func (r *Reconciler) runDir(run slipway.ActionRun) string {
@@ -232,7 +249,8 @@ func (w *work) contextOf(a slipway.Action) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return frozen.ForAction(a, w.step.ID, 1).JSON()
+	frozen.Task.ID = w.snap.Task.ID // a retry's, where the frozen one names the first attempt
+	return frozen.ForAction(a, w.step.ID, w.snap.Task.Attempt).JSON()
 }
 
 // params are the arguments that the function names. They stand in Prefect's pages, so the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,6 +37,9 @@ type fakeWorld struct {
 	did     []string
 	record  int64
 	started map[string]int // flow run → processes
+	// contexts are what the actions were given.
+	contexts []spec.GlobalContext
+	fails    string // a part of the flow runs' names that fail
 }
 
 // call is one call of the world, with its effect.
@@ -125,7 +129,16 @@ type fakeRunner struct{ *fakeWorld }
 func (f fakeRunner) Ensure(ctx context.Context, _ prefect.Action, run prefect.RunSpec) (string, error) {
 	return "flow-" + run.Key, f.call(ctx, "ensure "+run.Key, nil)
 }
-func (f fakeRunner) Start(ctx context.Context, id string, _ prefect.Launch) (prefect.Process, error) {
+func (f fakeRunner) Start(ctx context.Context, id string, l prefect.Launch) (prefect.Process, error) {
+	raw, err := os.ReadFile(l.Env["SLIPWAY_CONTEXT_FILE"])
+	if err != nil {
+		return prefect.Process{}, err
+	}
+	given, err := spec.DecodeContext(raw)
+	if err != nil {
+		return prefect.Process{}, err
+	}
+	f.contexts = append(f.contexts, given)
 	p := prefect.Process{Host: prefect.ThisHost(), PID: 4242, StartTime: 7}
 	return p, f.call(ctx, "start", func() {
 		// The real one finds what it wrote down before: a repeat starts nothing.
@@ -137,6 +150,9 @@ func (f fakeRunner) Start(ctx context.Context, id string, _ prefect.Launch) (pre
 func (f fakeRunner) Wait(ctx context.Context, id string, _ prefect.Process, _ prefect.WaitOptions) (prefect.Outcome, error) {
 	if f.started[id] != 1 {
 		return prefect.Outcome{}, fmt.Errorf("waiting for %s, of which %d were started", id, f.started[id])
+	}
+	if f.fails != "" && strings.Contains(id, f.fails) {
+		return prefect.Outcome{State: prefect.Failed, Message: "ActionError: the cause is still there"}, f.call(ctx, "wait", nil)
 	}
 	return prefect.Outcome{State: prefect.Completed}, f.call(ctx, "wait", nil)
 }

@@ -40,7 +40,7 @@ type Next struct {
 // the same answer.
 //
 // The phases of a task stand in a fixed order, and the next one is the first that has not
-// succeeded. A step that is still running was left by a process that died, or is ours: its
+// succeeded, in this task or in one that it retries. A step that is still running was left by a process that died, or is ours: its
 // phase comes again, and finds what it had begun. A step that failed ends the task, so the
 // phases after it never start.
 func Plan(s Snapshot) Next {
@@ -56,7 +56,7 @@ func Plan(s Snapshot) Next {
 		return Next{End: slipway.Cancelled}
 	}
 	for _, p := range Phases(s) {
-		if st, ok := s.step(p.Key); ok && st.State == slipway.StepSucceeded {
+		if s.done(p.Key) {
 			continue
 		}
 		return Next{Do: &p}
@@ -116,10 +116,18 @@ func Phases(s Snapshot) []Phase {
 //
 // Once such a step was opened it stays in the list, or a restart after it had applied
 // would lose the wait that follows.
+//
+// A core that is repeated finds the version changed by the attempt before it, which may
+// have failed while it waited. Unless a task of this attempt has changed the version, and
+// so waited, both steps come.
 func (s Snapshot) restOfUpgrade(apply, ready Phase) []Phase {
+	const core = "hook.upgrade.core"
 	_, begun := s.step(apply.Key)
-	core, ok := s.step("hook.upgrade.core")
-	if begun || !ok || core.State != slipway.StepSucceeded || !s.applied() {
+	switch {
+	case begun, s.Task.Resume.Done[apply.Key] != 0, !s.done(core), !s.applied():
+		return one(apply, ready)
+	case s.Task.Attempt > 1 && s.Task.Resume.Done[core] == 0 && !s.Moved && s.Application.Applied == s.Wanted.Number &&
+		len(s.Driver.Spec.ActionsOf(slipway.Upgrade, slipway.Core)) > 0:
 		return one(apply, ready)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
 
@@ -27,6 +28,15 @@ func readSnapshot(ctx context.Context, tx *store.Tx, id int64) (s Snapshot, err 
 	s.Cancel = s.Task.CancelledBy != ""
 	if s.Steps, err = tx.Steps(ctx, id); err != nil {
 		return s, err
+	}
+	if s.Task.Attempt > 1 {
+		children, err := tx.ChildTasks(ctx, id)
+		if err != nil {
+			return s, err
+		}
+		for _, c := range children {
+			s.Moved = s.Moved || c.Kind == slipway.VersionTask && c.State == slipway.Succeeded
+		}
 	}
 	if s.Application, err = tx.Application(ctx, s.Task.ApplicationID); err != nil {
 		return s, err

@@ -16,6 +16,7 @@ type Snapshot struct {
 	Driver      slipway.Driver    // of Wanted
 	Steps       []slipway.Step    // in the order of their starts
 	Cancel      bool              // somebody asked for the end
+	Moved       bool              // a task that an action of this one started has changed the version
 }
 
 // step returns the newest step of a key, and whether there is one.
@@ -30,3 +31,12 @@ func (s Snapshot) step(key string) (slipway.Step, bool) {
 
 // applied reports whether the cluster has this change's revision or a later one.
 func (s Snapshot) applied() bool { return s.Application.Applied >= s.Wanted.Number }
+
+// done reports whether a step has succeeded, here or in an attempt before this one.
+func (s Snapshot) done(key string) bool {
+	if s.Task.Resume.Done[key] != 0 {
+		return true
+	}
+	st, ok := s.step(key)
+	return ok && st.State == slipway.StepSucceeded
+}

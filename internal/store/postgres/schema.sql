@@ -483,6 +483,10 @@ CREATE TABLE public.tasks (
     created_at timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
     ended_at timestamp with time zone,
+    retry_of bigint,
+    attempt bigint DEFAULT 1 NOT NULL,
+    resume json,
+    CONSTRAINT tasks_attempt_check CHECK ((attempt >= 1)),
     CONSTRAINT tasks_check CHECK (((state = ANY (ARRAY['queued'::text, 'running'::text])) = (ended_at IS NULL))),
     CONSTRAINT tasks_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text])))
 );
@@ -757,6 +761,8 @@ CREATE INDEX tasks_open ON public.tasks USING btree (id) WHERE (ended_at IS NULL
 
 CREATE INDEX tasks_parent ON public.tasks USING btree (parent_step_id) WHERE (parent_step_id IS NOT NULL);
 
+CREATE UNIQUE INDEX tasks_retry ON public.tasks USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+
 CREATE INDEX tasks_root ON public.tasks USING btree (root_id);
 
 CREATE INDEX tokens_task ON public.tokens USING btree (task_id) WHERE (task_id IS NOT NULL);
@@ -821,6 +827,9 @@ ALTER TABLE ONLY public.tasks
 
 ALTER TABLE ONLY public.tasks
     ADD CONSTRAINT tasks_change_id_fkey FOREIGN KEY (change_id) REFERENCES public.changes(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.tasks
+    ADD CONSTRAINT tasks_retry_of_fkey FOREIGN KEY (retry_of) REFERENCES public.tasks(id) ON DELETE SET NULL;
 
 ALTER TABLE ONLY public.tasks
     ADD CONSTRAINT tasks_root_id_fkey FOREIGN KEY (root_id) REFERENCES public.tasks(id) ON DELETE CASCADE;

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pressly/goose/v3"
+
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 	"slipway.dev/slipway/internal/store/sqlite"
@@ -39,6 +41,53 @@ func openAt(t *testing.T, path string) *sqlite.DB {
 		}
 	})
 	return db
+}
+
+// What an older slipway has written is all there after the schema grew.
+func TestAnOlderDatabaseKeepsItsRows(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "slipway.db")
+	old, err := sql.Open("sqlite", "file:"+path+"?_pragma=foreign_keys(1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, old, os.DirFS("migration"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.UpTo(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []string{
+		`INSERT INTO projects VALUES (1, 'shop', '2026-01-01T00:00:00.000000Z')`,
+		`INSERT INTO environments (id, project_id, name, namespace, settings, created_at) VALUES (1, 1, 'dev', 'shop-dev', '{}', '2026-01-01T00:00:00.000000Z')`,
+		`INSERT INTO applications VALUES (1, 1, 'guestbook', 'driver', 1, 1, '1.0.0', 'g', '1.0.0', 'running', '', 1, 0, '2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000000Z', NULL)`,
+		`INSERT INTO changes VALUES (1, 1, 1, 'upgrade', 1, 0, NULL, 0, NULL, 'ada', '2026-01-01T00:00:00.000000Z')`,
+		`INSERT INTO tasks VALUES (1, 'upgrade', 'upgrade', 1, 1, NULL, NULL, NULL, 'queued', 0, '', '', 'ada', '', '', NULL, '2026-01-01T00:00:00.000000Z', NULL, NULL)`,
+		`UPDATE changes SET task_id = 1`,
+	} {
+		if _, err := old.ExecContext(t.Context(), q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := openAt(t, path)
+	err = db.Read(t.Context(), func(tx *store.Tx) error {
+		c, err := tx.Change(t.Context(), 1)
+		if err != nil {
+			return err
+		}
+		task, err := tx.Task(t.Context(), 1)
+		if c.Kind != slipway.UpgradeChange || c.TaskID != 1 || task.Attempt != 1 || task.ChangeNumber != 1 || task.RetryOf != 0 {
+			t.Errorf("change = %+v, task = %+v", c, task)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestASecondProcessIsRefused(t *testing.T) {

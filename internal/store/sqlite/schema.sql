@@ -394,7 +394,7 @@ CREATE TABLE tasks (
     result         TEXT CHECK (result IS NULL OR json_valid(result)),
     created_at     TEXT NOT NULL,
     started_at     TEXT,
-    ended_at       TEXT,
+    ended_at       TEXT, retry_of INTEGER REFERENCES tasks (id) ON DELETE SET NULL, attempt INTEGER NOT NULL DEFAULT 1 CHECK (attempt >= 1), resume TEXT CHECK (resume IS NULL OR json_valid(resume)),
     CHECK ((state IN ('queued', 'running')) = (ended_at IS NULL))
 ) STRICT;
 
@@ -405,6 +405,8 @@ CREATE INDEX tasks_change ON tasks (change_id);
 CREATE INDEX tasks_open ON tasks (id) WHERE ended_at IS NULL;
 
 CREATE INDEX tasks_parent ON tasks (parent_step_id) WHERE parent_step_id IS NOT NULL;
+
+CREATE UNIQUE INDEX tasks_retry ON tasks (retry_of) WHERE retry_of IS NOT NULL;
 
 CREATE INDEX tasks_root ON tasks (root_id);
 

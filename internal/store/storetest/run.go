@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"drift", drift},
 		{"changes", changes},
 		{"tasks", tasks},
+		{"retries", retries},
 		{"steps", steps},
 		{"action runs", actionRuns},
 		{"action calls", actionCalls},

@@ -65,6 +65,45 @@ func changes(w *world) {
 	}), slipway.NotFound)
 }
 
+// retries stand in the place of the task that they repeat.
+func retries(w *world) {
+	t := w.T
+	a := w.application(w.environment("shop", "production"), "guestbook")
+	c := w.change(a, slipway.UpgradeChange)
+	create := func(of slipway.Task) (slipway.Task, error) {
+		var out slipway.Task
+		err := w.try(func(ctx context.Context, tx *store.Tx) (err error) {
+			out, err = tx.CreateTask(ctx, slipway.Task{Kind: slipway.UpgradeTask, Title: "upgrade", ApplicationID: a.ID, ChangeID: c.ID, RetryOf: of.ID,
+				Attempt: of.Attempt + 1, Resume: slipway.Resume{From: "apply", Done: map[string]int64{"check": of.ID}, Actions: map[string]int64{"a": of.ID}}})
+			return err
+		})
+		return out, err
+	}
+	first := put(w, func(ctx context.Context, tx *store.Tx) (slipway.Task, error) {
+		return tx.CreateTask(ctx, slipway.Task{Kind: slipway.UpgradeTask, Title: "upgrade", ApplicationID: a.ID, ChangeID: c.ID})
+	})
+	second, err := create(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slipway.Resume{From: "apply", Done: map[string]int64{"check": first.ID}, Actions: map[string]int64{"a": first.ID}}
+	if diff := cmp.Diff(want, second.Resume); diff != "" || second.Attempt != 2 || second.RetryOf != first.ID || !second.Root() {
+		t.Errorf("retry = %+v, resume (-want +got):\n%s", second, diff)
+	}
+	if got := get(w, func(ctx context.Context, tx *store.Tx) (slipway.Change, error) { return tx.Change(ctx, c.ID) }); got.TaskID != second.ID {
+		t.Errorf("the change's task is %d, want the retry %d", got.TaskID, second.ID)
+	}
+	for of, by := range map[int64]int64{first.ID: second.ID, second.ID: 0} {
+		got := get(w, func(ctx context.Context, tx *store.Tx) (int64, error) { return tx.RetriedBy(ctx, of) })
+		if got != by {
+			t.Errorf("RetriedBy(%d) = %d, want %d", of, got, by)
+		}
+	}
+	if _, err := create(first); !errors.Is(err, store.ErrStale) {
+		t.Errorf("a second retry of one task: got %v, want ErrStale", err)
+	}
+}
+
 func tasks(w *world) {
 	t := w.T
 	a := w.application(w.environment("shop", "production"), "guestbook")
@@ -73,7 +112,7 @@ func tasks(w *world) {
 		return tx.CreateTask(ctx, slipway.Task{Kind: slipway.StopTask, Title: "stop worker", ApplicationID: a.ID, Args: args, RequestedBy: "ann"})
 	})
 	want := slipway.Task{ID: task.ID, Kind: slipway.StopTask, Title: "stop worker", ApplicationID: a.ID, Application: "shop/production/guestbook",
-		RootID: task.ID, Args: args, State: slipway.Queued, RequestedBy: "ann", CreatedAt: task.CreatedAt}
+		RootID: task.ID, Attempt: 1, Args: args, State: slipway.Queued, RequestedBy: "ann", CreatedAt: task.CreatedAt}
 	if diff := cmp.Diff(want, task); diff != "" {
 		t.Errorf("task (-want +got):\n%s", diff)
 	}
