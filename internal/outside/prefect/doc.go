@@ -1,11 +1,12 @@
 // Package prefect runs the actions of drivers, which are Prefect flows written in Python.
 //
-// It has five parts. [Server] keeps a Prefect server alive as a child on loopback, and
+// Its parts: [Server] keeps a Prefect server alive as a child on loopback, and
 // [External] names one that somebody else keeps. [Client] speaks Prefect's REST protocol.
 // [Runner] carries one action from "asked for" to "ended": it makes the flow run, claims it,
 // starts the engine in a process of its own, waits for the process, and reads from Prefect
 // how the run ended. [EnsureVenv] makes the Python environment that all of it runs in.
-// [Inspect] reads the actions of a driver without running them.
+// [Inspect] reads the actions of a driver without running them, and [Rehearsal] runs them
+// for a test, without a Prefect server.
 //
 // Two things are expected to be killed at any moment: Slipway, and the action. Neither may
 // hurt the other. A server and an action outlive a kill -9 of Slipway, and are adopted at
