@@ -6,7 +6,7 @@
 //	accepted, or refused    change      wanted state, audit and wake-up, in one transaction
 //	kept until done         task        durable wake-ups; tasks and steps that people see
 //	wanted against seen     reconcile   snapshot → Plan (pure) → act → record → again
-//	the world               outside     Kubernetes, Helm, Prefect: one folder each
+//	the world               outside     Kubernetes, Helm, Prefect, registries, git: one folder each
 //	what people read        view        one question of a page, one query
 //
 // Before all of it stands author: what the author of a driver works with, without a server

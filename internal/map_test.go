@@ -39,6 +39,9 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/outside/kube", "internal/slipway contract"},
 	{"internal/outside/helm", "internal/slipway internal/outside/kube"},
 	{"internal/outside/prefect", "internal/slipway"},
+	{"internal/outside/registry", "internal/slipway internal/spec"},
+	{"internal/outside/registry/registrytest", ""},
+	{"internal/outside/git", "internal/slipway internal/spec"},
 	{"internal/reconcile", ""},
 	{"internal/reconcile/application", "internal/slipway internal/store internal/task internal/spec internal/secret internal/redact internal/outside/kube internal/outside/helm internal/outside/prefect"},
 	{"internal/author", "internal/slipway internal/spec internal/spec/template contract internal/reconcile/application internal/outside/kube internal/outside/helm internal/outside/prefect"},
@@ -48,7 +51,7 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/dashboard", "internal/slipway internal/auth internal/change internal/view"},
 	{"internal/client", "internal/wire"},
 	{"internal/server", "internal/slipway internal/api internal/dashboard internal/author internal/auth internal/secret internal/config internal/change internal/view internal/task internal/spec internal/redact internal/store internal/store/sqlite internal/store/postgres internal/reconcile/application internal/outside/kube internal/outside/helm internal/outside/prefect contract python"},
-	{"internal/cli", "internal/client internal/wire internal/config internal/spec internal/slipway internal/author internal/server"},
+	{"internal/cli", "internal/client internal/wire internal/config internal/spec internal/slipway internal/author internal/server internal/outside/registry internal/outside/git internal/outside/helm"},
 	{"test/world", "internal/client internal/wire"},
 	{"test/e2e", "internal/wire internal/client internal/outside/prefect internal/store/postgres/postgrestest test/world"},
 	{"test/load", "test/world"},
@@ -60,7 +63,8 @@ var only = []struct{ prefix, folders string }{
 	{"k8s.io/", "internal/outside/kube internal/outside/helm"},
 	{"sigs.k8s.io/controller-runtime", "internal/outside/kube internal/outside/helm"},
 	{"helm.sh/", "internal/outside/helm"},
-	{"oras.land/", "internal/outside/helm"},
+	{"oras.land/", "internal/outside/helm internal/outside/registry"},
+	{"github.com/google/go-containerregistry/", "internal/outside/registry/registrytest"},
 	{"modernc.org/sqlite", "internal/store/sqlite"},
 	{"github.com/jackc/pgx/", "internal/store/postgres internal/store/postgres/postgrestest"},
 	{"github.com/riverqueue/river", "internal/task internal/store/migrate internal/store/sqlite internal/store/postgres"},
@@ -68,7 +72,7 @@ var only = []struct{ prefix, folders string }{
 	{"github.com/a-h/templ", "internal/dashboard"},
 	{"github.com/spf13/cobra", "internal/cli"},
 	{"github.com/tink-crypto/", "internal/secret"},
-	{"os/exec", "internal/outside/prefect internal/store/postgres/postgrestest internal/cli test/world test/e2e test/load"},
+	{"os/exec", "internal/outside/prefect internal/outside/git internal/store/postgres/postgrestest internal/cli test/world test/e2e test/load"},
 }
 
 // TestImports stands in the pure world: it reads the import lists that `go list` prints.

@@ -21,7 +21,7 @@ func (c *check) chart(ctx context.Context) {
 	if c.Spec.Chart.Location == "" || c.faultBelow("spec.helm") || c.faultBelow("spec.parameters") || c.faultBelow("spec.supported_versions") {
 		return // what stands there is not what would be rendered
 	}
-	if !spec.LocalChart(c.Spec.Chart.Location) {
+	if !spec.LocalChart(c.Spec.Chart.Location) && len(c.bundle.Charts()) == 0 {
 		c.warn(c.At.Fault("the chart is not in the bundle, so it is checked when it is first installed", "", "spec", "helm", "main", "location"))
 		return
 	}

@@ -40,7 +40,7 @@ func (t *Tools) Render(ctx context.Context, r Rendering) (Rendered, error) {
 	if err != nil {
 		return Rendered{}, err
 	}
-	if !spec.LocalChart(ref.Location) {
+	if !spec.LocalChart(ref.Location) && !r.Bundle.Carries(ref) {
 		return Rendered{}, slipway.Errorf(slipway.Unavailable, "the chart is not in the driver's bundle").
 			WithHint("it is at %s; put a copy into the driver's directory to render it without a network", ref.Location)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,54 +17,10 @@ import (
 )
 
 func (s *session) driversCommand() *cobra.Command {
-	c := group("drivers", "Write, check, load and list drivers", []string{"driver"},
-		s.driverLoadCommand(), s.driverListCommand(), s.driverGetCommand(), s.driverDeleteCommand())
+	c := group("drivers", "Write, check, share and load drivers", []string{"driver"},
+		s.driverLoadCommand(), s.driverListCommand(), s.driverGetCommand(), s.driverDeleteCommand(), s.driverPushCommand(), s.driverPullCommand())
 	c.AddCommand(s.authorCommands()...)
 	return c
-}
-
-func (s *session) driverLoadCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "load DIRECTORY", Short: "Pack a driver's directory and load it", Args: args(1, 1),
-		Long: `Pack a driver's directory and load it into the server, which checks it first.
-The same name and version with other content is refused: a loaded version never
-changes. Loading the same content again is harmless.`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
-		RunE: func(c *cobra.Command, a []string) error {
-			bundle, err := spec.ReadBundleDir(a[0])
-			if err != nil {
-				return err
-			}
-			packed, _, err := spec.Pack(bundle)
-			if err != nil {
-				return err
-			}
-			source, err := filepath.Abs(a[0])
-			if err != nil {
-				return fmt.Errorf("find %s: %w", a[0], err)
-			}
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			d, err := cl.LoadDriver(c.Context(), packed, filepath.Base(source))
-			if err != nil {
-				return err
-			}
-			for _, w := range d.Warnings {
-				s.say("%s %s", s.yellow(s.Stderr, "warning:"), w)
-			}
-			return s.show(d, func() {
-				known := ""
-				if d.Known {
-					known = "  (it was loaded already)"
-				}
-				s.print("%s%s", driverLine(d, bundle), known)
-			})
-		},
-	}
 }
 
 // driverLine is the one line that tells what was loaded: "guestbook 1.0.0  sha256:5f1c…

@@ -18,6 +18,7 @@ import (
 	"slipway.dev/slipway/internal/api"
 	"slipway.dev/slipway/internal/auth"
 	"slipway.dev/slipway/internal/change"
+	"slipway.dev/slipway/internal/outside/registry/registrytest"
 	"slipway.dev/slipway/internal/secret"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
@@ -118,6 +119,12 @@ func setUp(env *testscript.Env) error {
 	}))
 	// Deferred functions run last first: the server goes before what it stands on.
 	env.Defer(func() { stop(); <-ended; server.Close() })
+	open := registrytest.New()
+	locked := registrytest.New(registrytest.WithPassword("ada", "correct horse battery staple"))
+	env.Defer(open.Close)
+	env.Defer(locked.Close)
+	env.Setenv("REGISTRY", open.Host)
+	env.Setenv("LOCKED", locked.Host)
 	env.Values[storeKey{}] = db.Store
 	env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 	env.Setenv("SERVER", server.URL)

@@ -1,6 +1,10 @@
 package slipway
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
 
 // Hook is a point in an application's life at which a driver's actions run.
 type Hook string
@@ -72,6 +76,16 @@ type ChartRef struct {
 	Digest   string         `json:"digest,omitempty"`
 	Values   string         `json:"values,omitempty"` // the values template inside the bundle
 	Versions []ChartVersion `json:"versions,omitempty"`
+}
+
+// ChartsDir holds the charts that a bundle carries, beside the driver's files.
+const ChartsDir = ".slipway-charts"
+
+// CarriedAt is the path in a bundle, without its ending, at which the chart of a reference
+// is carried, if it is.
+func (c ChartRef) CarriedAt() string {
+	sum := sha256.Sum256([]byte(c.Location + "\n" + c.Version))
+	return ChartsDir + "/" + hex.EncodeToString(sum[:16])
 }
 
 // ChartVersion picks a chart version for a range of application versions.

@@ -12,14 +12,15 @@ import (
 // bundler collects files into a bundle and refuses what a bundle may not hold. All ways
 // into a Bundle go through it.
 type bundler struct {
-	limits Limits
-	left   int64
-	files  map[string]bundleFile
-	folded map[string]string // lower-case path → path
+	limits  Limits
+	left    int64
+	files   map[string]bundleFile
+	carried map[string]bundleFile
+	folded  map[string]string // lower-case path → path
 }
 
 func newBundler(limits Limits) *bundler {
-	return &bundler{limits: limits, left: limits.Bytes, files: map[string]bundleFile{}, folded: map[string]string{}}
+	return &bundler{limits: limits, left: limits.Bytes, files: map[string]bundleFile{}, carried: map[string]bundleFile{}, folded: map[string]string{}}
 }
 
 // add takes one file. It keeps content.
@@ -28,7 +29,7 @@ func (b *bundler) add(name string, content []byte, executable bool) error {
 	if err != nil {
 		return err
 	}
-	if len(b.files) >= b.limits.Files {
+	if len(b.files)+len(b.carried) >= b.limits.Files {
 		return slipway.Errorf(slipway.TooLarge, "the driver has more than %d files", b.limits.Files).
 			WithHint("leave out what its actions and chart do not need")
 	}
@@ -40,6 +41,10 @@ func (b *bundler) add(name string, content []byte, executable bool) error {
 		return slipway.Errorf(slipway.Invalid, "the driver holds %s twice: as %s and as %s", strings.ToLower(clean), other, clean)
 	}
 	b.folded[strings.ToLower(clean)] = clean
+	if strings.HasPrefix(clean, slipway.ChartsDir+"/") {
+		b.carried[clean] = bundleFile{content, false}
+		return nil
+	}
 	b.files[clean] = bundleFile{content, executable}
 	return nil
 }
@@ -58,7 +63,10 @@ func (b *bundler) bundle() (Bundle, error) {
 			}
 		}
 	}
-	return Bundle{files: b.files}, nil
+	if err := checkCarried(b.carried); err != nil {
+		return Bundle{}, err
+	}
+	return Bundle{files: b.files, carried: b.carried}, nil
 }
 
 // maxPath keeps unpacked paths below what every file system takes, with room for the

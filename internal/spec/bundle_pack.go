@@ -28,8 +28,8 @@ func Pack(b Bundle) (packed []byte, digest string, err error) {
 
 func (b Bundle) writeTar(w io.Writer) error {
 	t := tar.NewWriter(w)
-	for _, name := range b.Paths() {
-		f := b.files[name]
+	for _, name := range b.entries() {
+		f := b.entry(name)
 		h := &tar.Header{
 			Typeflag: tar.TypeReg, Name: name, Size: int64(len(f.content)), Mode: 0o644, ModTime: time.Unix(0, 0),
 		}

@@ -70,6 +70,17 @@ func (b *bundler) readFile(root *os.Root, name string) error {
 	return b.add(name, content, info.Mode()&0o111 != 0)
 }
 
+// LeftOut says whether a path of a directory is never part of a driver, by its last part
+// or one before it.
+func LeftOut(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if leftOut(part) {
+			return true
+		}
+	}
+	return false
+}
+
 // leftOut says what is never part of a driver.
 func leftOut(name string) bool {
 	switch base := path.Base(name); base {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,7 +58,7 @@ func (b Bundle) writeFiles(root string) error {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return err
 	}
-	for _, name := range b.Paths() {
+	for _, name := range b.entries() {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
@@ -66,10 +67,10 @@ func (b Bundle) writeFiles(root string) error {
 			dirs[d] = true
 		}
 		mode := fs.FileMode(0o444)
-		if b.files[name].executable {
+		if b.entry(name).executable {
 			mode = 0o555
 		}
-		if err := os.WriteFile(path, b.files[name].content, mode); err != nil {
+		if err := os.WriteFile(path, b.entry(name).content, mode); err != nil {
 			return err
 		}
 		if err := syncPath(path); err != nil {
@@ -98,7 +99,8 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// standsAt reports whether a directory holds exactly this bundle.
+// standsAt reports whether a directory holds exactly this bundle, with the charts that it
+// carries. More charts do no harm.
 func (b Bundle) standsAt(dir string) (bool, error) {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -106,6 +108,11 @@ func (b Bundle) standsAt(dir string) (bool, error) {
 	there, err := readStored(dir)
 	if err != nil {
 		return false, err
+	}
+	for name, f := range b.carried {
+		if !bytes.Equal(there.carried[name].content, f.content) {
+			return false, nil
+		}
 	}
 	return there.Digest() == b.Digest(), nil
 }

@@ -22,10 +22,14 @@ import (
 )
 
 // Chart loads the chart that a driver names: a path inside its bundle, which lies in
-// bundleDir and is known by bundleDigest, or a reference that is pulled.
+// bundleDir and is known by bundleDigest, or a reference that is pulled, unless the bundle
+// carries that chart along.
 func (c *Client) Chart(ctx context.Context, ref slipway.ChartRef, bundleDir, bundleDigest string) (*Chart, error) {
 	switch {
 	case strings.HasPrefix(ref.Location, "oci://"), strings.HasPrefix(ref.Location, "https://"), strings.HasPrefix(ref.Location, "http://"):
+		if ch, err := c.carried(ref, bundleDir, bundleDigest); ch != nil || err != nil {
+			return ch, err
+		}
 		return c.Pull(ctx, ref)
 	case !filepath.IsLocal(ref.Location):
 		return nil, slipway.Errorf(slipway.Invalid, "the chart's location %q leads out of the bundle", ref.Location).
@@ -36,8 +40,9 @@ func (c *Client) Chart(ctx context.Context, ref slipway.ChartRef, bundleDir, bun
 
 // pulled is a packed chart that came from outside, and the digest it was asked for by.
 type pulled struct {
-	packed []byte
-	ref    string
+	packed   []byte
+	ref      string
+	manifest []byte // of a registry; nil from elsewhere
 }
 
 const pullTimeout = 2 * time.Minute
@@ -64,27 +69,38 @@ func (c *Client) Pull(ctx context.Context, ref slipway.ChartRef) (*Chart, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
-	var got pulled
-	var err error
-	if strings.HasPrefix(ref.Location, "oci://") {
-		got, err = c.pullOCI(ctx, ref)
-	} else {
-		got, err = c.pullHTTP(ctx, ref)
-	}
+	got, err := c.fetch(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
+	ch, err := unpackAs(got, ref)
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		if err := keep(file, got.packed); err != nil {
+			c.log.Warn("a pulled chart was not kept", "chart", ref.Location, "error", err)
+		}
+	}
+	return ch, nil
+}
+
+// fetch gets a packed chart from outside, checked against the reference's digest.
+func (c *Client) fetch(ctx context.Context, ref slipway.ChartRef) (pulled, error) {
+	if strings.HasPrefix(ref.Location, "oci://") {
+		return c.pullOCI(ctx, ref)
+	}
+	return c.pullHTTP(ctx, ref)
+}
+
+// unpackAs unpacks a chart and refuses one of another version than the reference's.
+func unpackAs(got pulled, ref slipway.ChartRef) (*Chart, error) {
 	ch, err := unpack(got.packed, got.ref)
 	if err != nil {
 		return nil, err
 	}
 	if ref.Version != "" && ch.Version != ref.Version {
 		return nil, slipway.Errorf(slipway.Invalid, "the chart %s says that its version is %s, not %s", got.ref, ch.Version, ref.Version)
-	}
-	if file != "" {
-		if err := keep(file, got.packed); err != nil {
-			c.log.Warn("a pulled chart was not kept", "chart", ref.Location, "error", err)
-		}
 	}
 	return ch, nil
 }
@@ -157,13 +173,17 @@ func digestPattern(s string) bool {
 	return err == nil
 }
 
+func digestOf(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 // matches refuses content that is not what the driver was loaded with.
 func matches(packed []byte, want, ref string) error {
 	if want == "" {
 		return nil
 	}
-	sum := sha256.Sum256(packed)
-	if got := "sha256:" + hex.EncodeToString(sum[:]); got != strings.ToLower(want) {
+	if got := digestOf(packed); got != strings.ToLower(want) {
 		return slipway.Errorf(slipway.Conflict, "the chart %s has the digest %s, but the driver names %s", ref, got, want).
 			WithHint("its publisher may have replaced it; load the driver anew if that is meant")
 	}

@@ -35,7 +35,7 @@ func (c *Client) pullHTTP(ctx context.Context, ref slipway.ChartRef) (pulled, er
 	if err != nil {
 		return pulled{}, err
 	}
-	return pulled{packed, shown(at)}, matches(packed, ref.Digest, shown(at))
+	return pulled{packed, shown(at), nil}, matches(packed, ref.Digest, shown(at))
 }
 
 // inRepository looks a chart up in the index of its repository.

@@ -80,9 +80,9 @@ func (c *Client) pullOCI(ctx context.Context, ref slipway.ChartRef) (pulled, err
 			return pulled{}, registryError(shown, err)
 		}
 		if strings.EqualFold(ref.Digest, desc.Digest.String()) {
-			return pulled{packed, shown}, nil
+			return pulled{packed, shown, raw}, nil
 		}
-		return pulled{packed, shown}, matches(packed, ref.Digest, shown)
+		return pulled{packed, shown, raw}, matches(packed, ref.Digest, shown)
 	}
 	return pulled{}, slipway.Errorf(slipway.Invalid, "%s is no chart: it has no layer of the type %s", shown, registry.ChartLayerMediaType)
 }
