@@ -12,6 +12,9 @@ type automaton struct {
 	nodes []state
 	tails []string // by pattern
 	heads []int    // their lengths
+	// first is where each letter leads from the start, at which most letters of a text find
+	// the search.
+	first [256]int32
 }
 
 type state struct {
@@ -67,6 +70,9 @@ func (a *automaton) grow(at int32, letter byte) int32 {
 
 // link sets, breadth first, where the search goes on when a letter does not fit.
 func (a *automaton) link() {
+	for c := a.nodes[0].first; c != 0; c = a.nodes[c].next {
+		a.first[a.nodes[c].letter] = c
+	}
 	queue := []int32{0}
 	for len(queue) > 0 {
 		at := queue[0]
@@ -85,15 +91,13 @@ func (a *automaton) link() {
 }
 
 func (a *automaton) step(at int32, letter byte) int32 {
-	for {
+	for at != 0 {
 		if c := a.child(at, letter); c != 0 {
 			return c
 		}
-		if at == 0 {
-			return 0
-		}
 		at = a.nodes[at].fail
 	}
+	return a.first[letter]
 }
 
 // find returns where patterns are in s. Of several that end at one place it reports the

@@ -64,7 +64,7 @@ func separate(s string, i int) (sep separator, value int) {
 		sep, at = assign, at+1
 	case strings.HasPrefix(s[at:], ":"):
 		sep, at = colon, at+1
-	case at > closed && closed == i:
+	case at == closed+1 && closed == i: // more than one blank parts the columns of a usage text
 		return blank, skipQuote(s, at)
 	default:
 		if value, ok := valueField(s, closed); ok {
@@ -135,6 +135,9 @@ func (v *values) pair(from, to int) (span, bool) {
 	if !harmful(text) || namesObject(key) {
 		return span{}, false
 	}
+	if sep == assign && !quoted && sourceCode(text) || sep == colon && key == "PASS" { // the result of a test
+		return span{}, false
+	}
 	if weakKey(key) && !(len(text) >= MinValue && hasDigit(text) && hasLetter(text)) {
 		return span{}, false // "pass: 12", "auth: enabled"
 	}
@@ -145,6 +148,22 @@ func (v *values) pair(from, to int) (span, bool) {
 		return value, quoted || secretLike(text) || endsLine(s, value.to) && !prose[lowWord(text)]
 	}
 	return value, true
+}
+
+// sourceCode says whether a value is an expression of a program, as tracebacks quote them:
+// token = os.environ["TOKEN"]. It asks for a dotted name that is called or indexed.
+func sourceCode(v string) bool {
+	at := strings.IndexAny(v, "([")
+	if at <= 0 {
+		return false
+	}
+	names := strings.Split(v[:at], ".")
+	for _, name := range names {
+		if name == "" || name[0] >= '0' && name[0] <= '9' || strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 || r != '_' && !letterOrDigit(byte(r)) }) {
+			return false
+		}
+	}
+	return len(names) > 1
 }
 
 // lowWord is a short text in lower case; a long one is no word of a list anyway.

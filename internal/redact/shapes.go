@@ -40,11 +40,11 @@ var tokens = []shape{
 // beginning slw_ stands, and in hexadecimal. Its value may not be known any more: whoever
 // minted it may have been killed meanwhile. They may begin in the middle of a word, since
 // what is encoded with the token goes before it.
-var encodedTokens = []*regexp.Regexp{
-	regexp.MustCompile(`c2x3X[z0-3][A-Za-z0-9+/_-]{24,}={0,2}`),
-	regexp.MustCompile(`Nsd1[89][A-Za-z0-9+/_-]{24,}={0,2}`),
-	regexp.MustCompile(`zbHdf[A-Za-z0-9+/_-]{24,}={0,2}`),
-	regexp.MustCompile(`736[cC]775[fF](?:[0-9a-fA-F]{2}){18,}`),
+var encodedTokens = []*regexp.Regexp{ // no longer than a token is: a next line may go on in the same letters
+	regexp.MustCompile(`c2x3X[z0-3][A-Za-z0-9+/_-]{24,65}(?:=|%3[dD]){0,2}`),
+	regexp.MustCompile(`Nsd1[89][A-Za-z0-9+/_-]{24,65}(?:=|%3[dD]){0,2}`),
+	regexp.MustCompile(`zbHdf[A-Za-z0-9+/_-]{24,66}(?:=|%3[dD]){0,2}`),
+	regexp.MustCompile(`736[cC]775[fF](?:[0-9a-fA-F]{2}){18,49}`),
 }
 
 func encoded(s string) (out []span) {

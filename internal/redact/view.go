@@ -35,6 +35,9 @@ func (r *Redactor) known(s string) []span {
 type view struct {
 	text string
 	from []int32 // one more than bytes: the last is the end
+	// parted says that something was taken out between bytes, which stand for one byte each.
+	// What was taken out behind a span is no part of it.
+	parted bool
 }
 
 func (v view) place(i int) int32 {
@@ -52,6 +55,9 @@ func (v view) original(spans []span) []span {
 	out := make([]span, len(spans))
 	for i, p := range spans {
 		out[i] = span{int(v.from[p.from]), int(v.from[p.to])}
+		if v.parted && p.to > p.from {
+			out[i].to = int(v.from[p.to-1]) + 1
+		}
 	}
 	return out
 }
@@ -71,7 +77,7 @@ func (w *rewriter) add(at int, text string) {
 }
 
 func (w *rewriter) end() view {
-	return view{w.text.String(), append(w.from, w.of.place(len(w.of.text)))}
+	return view{text: w.text.String(), from: append(w.from, w.of.place(len(w.of.text)))}
 }
 
 // unpercent undoes URL escapes.
@@ -166,7 +172,9 @@ func joinLines(s string) (view, bool) {
 		}
 		w.add(i, s[i:i+1])
 	}
-	return w.end(), changed
+	v := w.end()
+	v.parted = true
+	return v, changed
 }
 
 // lineEnd is the length of the line end that s starts with, real or written as \n, with
