@@ -41,7 +41,8 @@ up() {
 
 	if [[ -z ${KUBECONFIG:-} ]]; then
 		say "cluster: a real one-node Kubernetes (the first build takes some ten minutes)"
-		touch "$demo/own-cluster"
+		# A cluster that somebody else uses is left running by make demo-down.
+		test/cluster/cluster.sh status >/dev/null 2>&1 || touch "$demo/own-cluster"
 		test/cluster/cluster.sh up
 		test/cluster/cluster.sh build-guestbook
 		export KUBECONFIG=$cluster_dir/kubeconfig

@@ -55,7 +55,7 @@ func verdict(a slipway.Action, out prefect.Outcome, redact func(string) string) 
 	switch {
 	case out.Expired:
 		return failed("the action %s did not end within %s", a.Name, timeoutOf(a))
-	case out.Crashed && out.FirstError != "":
+	case out.Crashed && out.FirstError != "" && out.FirstError != out.Message: // our own word may be the first
 		return failed("the action crashed: %s. First error in its log: %s", strings.TrimSuffix(out.Message, "."), out.FirstError)
 	case out.Crashed:
 		return failed("the action crashed: %s", out.Message)

@@ -55,16 +55,22 @@ func gather(ctx context.Context, tx *store.Tx, s Snapshot) (Result, error) {
 	return out, err
 }
 
-// hint says what is left to do by hand: start what the task left stopped.
-func (r Result) hint(application string) string {
-	if len(r.Stopped) == 0 {
-		return ""
+// hint says what is left to do by hand: start what the task left stopped, and repeat what
+// did not succeed.
+func (r Result) hint(t slipway.Task, end slipway.TaskState, application string) string {
+	var todo []string
+	if len(r.Stopped) > 0 {
+		names := make([]string, len(r.Stopped))
+		for i, c := range r.Stopped {
+			names[i] = c.Component
+		}
+		todo = append(todo, stoppedSentence(r.Stopped),
+			fmt.Sprintf("start it with  slipway start %s %s", application, strings.Join(names, " ")))
 	}
-	names := make([]string, len(r.Stopped))
-	for i, c := range r.Stopped {
-		names[i] = c.Component
+	if t.Root() && end != slipway.Succeeded {
+		todo = append(todo, fmt.Sprintf("once the cause is gone, go on from there with  slipway tasks retry %d", t.ID))
 	}
-	return fmt.Sprintf("%s · start it with  slipway start %s %s", stoppedSentence(r.Stopped), application, strings.Join(names, " "))
+	return strings.Join(todo, " · ")
 }
 
 // stoppedSentence is "worker is stopped since task 41".

@@ -40,7 +40,7 @@ type playedWorld struct {
 	launches map[string]prefect.Launch                       // by action
 	ensure   func() error                                    // what Prefect answers when a run is to be made
 
-	ws       map[string][]kube.Workload // by the selector's only value
+	ws       map[string][]kube.Workload // by one of the selector's values
 	jobs     []kube.JobSpec
 	job      func(kube.JobSpec, kube.JobOptions) (kube.JobResult, error)
 	stopped  [][]kube.Workload
@@ -50,7 +50,9 @@ type playedWorld struct {
 
 func (w *playedWorld) Workloads(_ context.Context, _ slipway.Application, selector map[string]string) ([]kube.Workload, error) {
 	for _, v := range selector {
-		return w.ws[v], nil
+		if ws := w.ws[v]; ws != nil {
+			return ws, nil
+		}
 	}
 	return nil, nil
 }
@@ -277,7 +279,9 @@ func (s *scene) populate(k kindOfScene, actions []slipway.Action) {
 }
 
 // play says what an action does.
-func (s *scene) play(action string, f func(l prefect.Launch) prefect.Outcome) { s.world.plays[action] = f }
+func (s *scene) play(action string, f func(l prefect.Launch) prefect.Outcome) {
+	s.world.plays[action] = f
+}
 
 func completed() prefect.Outcome { return prefect.Outcome{State: prefect.Completed} }
 

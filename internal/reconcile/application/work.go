@@ -214,7 +214,7 @@ func (w *work) finish(ctx context.Context, next Next) error {
 		if err != nil {
 			return err
 		}
-		end.Hint = result.hint(s.Application.Name)
+		end.Hint = result.hint(s.Task, next.End, s.Application.Name)
 		if end.Result, err = json.Marshal(result); err != nil {
 			return err
 		}
