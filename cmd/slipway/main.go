@@ -32,6 +32,7 @@ func main() {
 				return server.Run(ctx, c, buildVersion(), out)
 			},
 			PythonInstall: server.PythonInstall,
+			FindPython:    server.FindPython,
 		},
 	})
 	stop()

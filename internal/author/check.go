@@ -42,6 +42,7 @@ func (t *Tools) Check(ctx context.Context, b spec.Bundle) (Report, error) {
 	c.report.Faults, c.report.Warnings = slices.Clone(read.Faults), slices.Clone(read.Notes)
 	c.python(ctx)
 	c.chart(ctx)
+	c.tests()
 
 	if ctx.Err() != nil {
 		return Report{}, context.Cause(ctx)
@@ -69,6 +70,10 @@ type check struct {
 	bundle spec.Bundle
 	spec.DriverReading
 	report Report
+}
+
+func faultOfFile(file, msg string) slipway.FieldError {
+	return slipway.FieldError{File: file, Msg: msg}
 }
 
 func (c *check) fault(f slipway.FieldError) { c.report.Faults = append(c.report.Faults, f) }

@@ -2,6 +2,8 @@ package author
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -19,3 +21,5 @@ func message(err error) string {
 	}
 	return err.Error()
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

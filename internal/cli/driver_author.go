@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 // authorCommands are the commands of the author's day, in its order. None but dev speaks
 // to a server.
 func (s *session) authorCommands() []*cobra.Command {
-	return []*cobra.Command{s.driverValidateCommand(), s.driverRenderCommand()}
+	return []*cobra.Command{s.driverValidateCommand(), s.driverRenderCommand(), s.driverTestCommand()}
 }
 
 // authorFlags are where Python is, for the commands that read or run actions.
@@ -55,7 +56,11 @@ func (s *session) authorTools(f authorFlags) (t *author.Tools, clean func(), err
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder to work in: %w", err)
 	}
-	return author.Offline(cfg.Python.Interpreter, dir), func() { removeUnpacked(dir) }, nil
+	t = author.Offline(cfg.Python.Interpreter, dir)
+	if s.FindPython != nil {
+		t.Python = func(ctx context.Context) (author.Python, error) { return s.FindPython(ctx, cfg) }
+	}
+	return t, func() { removeUnpacked(dir) }, nil
 }
 
 // removeUnpacked removes a directory of unpacked bundles, which are read-only.

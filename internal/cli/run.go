@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"slipway.dev/slipway/internal/author"
 	"slipway.dev/slipway/internal/config"
 )
 
@@ -27,6 +28,8 @@ type Commands struct {
 	Server func(ctx context.Context, c config.Config, out io.Writer) error
 	// PythonInstall makes the virtual environment of actions and says what it does on out.
 	PythonInstall func(ctx context.Context, c config.Config, out io.Writer) error
+	// FindPython returns the environment that PythonInstall made.
+	FindPython func(ctx context.Context, c config.Config) (author.Python, error)
 }
 
 // Run carries out one command line and returns its exit code.

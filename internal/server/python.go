@@ -37,6 +37,14 @@ func PythonInstall(ctx context.Context, c config.Config, out io.Writer) error {
 	return nil
 }
 
+// FindPython returns the environment of actions, for an author who tests them.
+func FindPython(ctx context.Context, c config.Config) (prefect.Python, error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return prefect.Python{}, fmt.Errorf("make the data directory: %w", err)
+	}
+	return findPython(ctx, c)
+}
+
 // findPython returns the environment that PythonInstall made for this binary's list, or one
 // that the operator made and named.
 func findPython(ctx context.Context, c config.Config) (prefect.Python, error) {

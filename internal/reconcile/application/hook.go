@@ -289,6 +289,9 @@ func (r *Reconciler) versionReached(ctx context.Context, w *work) error {
 	if now.Application.AppVersion == target || now.Application.Applied > w.snap.Wanted.Number {
 		return nil
 	}
-	return failed("the upgrade actions ended, but the application is still at %s: no action called upgrade_deployment_version(target_version=%q)",
-		now.Application.AppVersion, target)
+	return notReached(now.Application.AppVersion, target)
+}
+
+func notReached(now, target string) error {
+	return failed("the upgrade actions ended, but the application is still at %s: no action called upgrade_deployment_version(target_version=%q)", now, target)
 }
