@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
+
 	"slipway.dev/slipway/internal/outside/prefect"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/spec"
@@ -105,13 +107,21 @@ func (t *Tools) Test(ctx context.Context, o TestOptions) ([]TestResult, error) {
 	return out, nil
 }
 
-// withoutFile is what is tried of a driver that has no tests of its own.
+// withoutFile is what is tried of a driver that has no tests of its own: the lowest
+// version, and an upgrade to the next minor one, or else to the highest.
 func withoutFile(d slipway.DriverSpec) spec.DriverTests {
 	bounds := spec.SupportedBounds(d)
 	test := spec.DriverTest{Name: "install " + bounds[0], Install: bounds[0]}
-	if len(bounds) > 1 && spec.UpgradeAllowed(d, bounds[0], bounds[1]) == nil {
-		test.Upgrade = bounds[1]
-		test.Name += ", then upgrade to " + bounds[1]
+	candidates := bounds[1:]
+	if v, err := semver.NewVersion(bounds[0]); err == nil {
+		candidates = append([]string{v.IncMinor().String()}, candidates...)
+	}
+	for _, to := range candidates {
+		if spec.UpgradeAllowed(d, bounds[0], to) == nil {
+			test.Upgrade = to
+			test.Name += ", then upgrade to " + to
+			break
+		}
 	}
 	return spec.DriverTests{Tests: []spec.DriverTest{test}}
 }

@@ -19,14 +19,14 @@ func (s *session) driverTestCommand() *cobra.Command {
 	var quietly bool
 	c := &cobra.Command{
 		Use: "test [DIRECTORY]", Short: "Run a driver's actions against a simulated cluster", Args: args(0, 1),
-		Long: `Run a driver's actions in real Python against a simulated cluster, and show every
-call of a primitive with its result, in the order in which Slipway runs the
-hooks. Neither a server nor a cluster nor Prefect's server is needed; the Python
-environment of actions is: slipway python install makes it.
+		Long: `Run a driver's actions in real Python against a simulated cluster, and show
+every call of a primitive with its result, in the order in which Slipway runs
+the hooks. Neither a server nor a cluster nor Prefect's server is needed; the
+Python environment of actions is: slipway python install makes it.
 
-The file driver_test.yml in the driver's directory says what to try and what must
-come of it. Without one, the lowest version that the driver supports is installed
-and upgraded to the highest.
+The file driver_test.yml in the driver's directory says what to try and what
+must come of it. Without one, the lowest version that the driver supports is
+installed, and upgraded to a later one.
 
   application: application.toml
   tests:

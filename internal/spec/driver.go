@@ -104,6 +104,8 @@ type driverReader struct {
 	bundle Bundle
 }
 
+const driverNameHint = "use lower-case letters, digits and hyphens, at most 49, starting with a letter"
+
 var driverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,48}$`)
 
 func (d *driverReader) driver(root *node) slipway.DriverSpec {
@@ -120,7 +122,7 @@ func (d *driverReader) driver(root *node) slipway.DriverSpec {
 		name := d.need(meta, "metadata", "name", "")
 		s.Name = d.filled(name, "metadata.name", "")
 		if s.Name != "" && !driverName.MatchString(s.Name) {
-			d.fault(name.pos, "metadata.name", "use lower-case letters, digits and hyphens, at most 49, starting with a letter", "%q cannot name a driver", s.Name)
+			d.fault(name.pos, "metadata.name", driverNameHint, "%q cannot name a driver", s.Name)
 		}
 	}
 	spec := d.need(root, "", "spec", "")
@@ -222,4 +224,12 @@ func (d *driverReader) info(n *node) slipway.DriverInfo {
 		}
 	}
 	return out
+}
+
+// CheckDriverName refuses what cannot name a driver.
+func CheckDriverName(name string) error {
+	if driverName.MatchString(name) {
+		return nil
+	}
+	return slipway.Errorf(slipway.Invalid, "%q cannot name a driver", cut(name, 60)).WithHint(driverNameHint)
 }

@@ -27,7 +27,8 @@ func (c Cluster) ensureImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(loaded, PauseImage) && slices.Contains(loaded, BusyboxImage) {
+	missing := func(name string) bool { return !slices.Contains(loaded, name) }
+	if !missing(PauseImage) && !missing(BusyboxImage) && !slices.ContainsFunc(DriverImages, missing) {
 		return nil
 	}
 	builder, err := c.builder()
@@ -42,6 +43,7 @@ func (c Cluster) ensureImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	busybox.References = append(busybox.References, DriverImages...)
 	file := c.path("images", "basic.tar")
 	if err := image.Save(file, image.Program(filepath.Join(pause, "pause"), "pause", PauseImage), busybox); err != nil {
 		return err

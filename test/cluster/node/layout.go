@@ -51,6 +51,10 @@ const (
 	BusyboxImage = "docker.io/local/busybox:1"
 )
 
+// DriverImages are the names of the image that a driver of "slipway driver init" starts
+// with. Here they are Debian's busybox, which has the same programs.
+var DriverImages = []string{"docker.io/library/busybox:1.36.1", "docker.io/library/busybox:1.37.0"}
+
 // Handlers are the runtime handlers that containerd knows. The second stands for the
 // sandbox's: it maps to plain runc, so that a RuntimeClass can be scheduled and refused
 // for real where gVisor has no containerd shim. It isolates nothing.
