@@ -19,6 +19,18 @@ type Drift struct {
 	Since         time.Time    // since when something differs; zero when nothing does
 }
 
+// The kinds of events about drift; both name the application.
+const (
+	EventDrift   = "application.drift"   // what is known of its drift changed
+	EventChecked = "application.checked" // it was looked at, and nothing else is new
+)
+
+// Settled reports whether a look that began at a time or later has had its say: what it
+// has seen once was looked for again.
+func (d Drift) Settled(since time.Time) bool {
+	return !d.LookedAt.IsZero() && !d.LookedAt.Before(since) && (d.Missed != "" || len(d.Suspected) == 0)
+}
+
 // DriftState sums a Drift up in one word.
 type DriftState string
 

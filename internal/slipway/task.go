@@ -23,7 +23,7 @@ const (
 var taskTitles = map[TaskKind]string{
 	InstallTask: "Install", UpgradeTask: "Upgrade", ConfigureTask: "Configure", DeleteTask: "Delete",
 	RepairTask: "Repair",
-	StopTask: "Stop components", StartTask: "Start components", VersionTask: "Change the version",
+	StopTask:   "Stop components", StartTask: "Start components", VersionTask: "Change the version",
 }
 
 // Title is the task's type in words: "Stop components".

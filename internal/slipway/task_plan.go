@@ -55,6 +55,9 @@ func PlannedSteps(kind TaskKind, d DriverSpec) []PlannedStep {
 		all = append(all, PlannedStep{Key: "stop", Name: "Stop the components"})
 	case StartTask:
 		all = append(all, PlannedStep{Key: "start", Name: "Start the components"})
+	case RepairTask:
+		apply.Name = "Put back what drifted"
+		all = append(all, check, apply, ready)
 	case DeleteTask:
 		all = append(all, PlannedStep{Key: "remove", Name: "Remove the release"}, PlannedStep{Key: "purge", Name: "Close the record"})
 	}

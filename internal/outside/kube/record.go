@@ -213,6 +213,9 @@ func fillStatus(u *unstructured.Unstructured, s RecordStatus, now time.Time) err
 			"observedGeneration": u.GetGeneration(), "lastTransitionTime": at,
 		})
 	}
+	if drift := since[conditionDrift]; drift != nil {
+		list = append(list, drift)
+	}
 	status := map[string]any{"observedGeneration": u.GetGeneration(), "change": s.Change, "conditions": list}
 	if s.Version != "" {
 		status["version"] = s.Version
