@@ -72,6 +72,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 			_, err := w.s.StartComponents(ctx, c, ComponentsInput{ApplicationID: app.ID})
 			return err
 		}},
+		{"CheckDrift", slipway.ReadOnly, false, func(c slipway.Caller) error { _, err := w.s.CheckDrift(ctx, c, app.ID); return err }},
+		{"Repair", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.Repair(ctx, c, RepairInput{ApplicationID: app.ID, ExpectedRevision: &one})
+			return err
+		}},
 		{"CancelTask", slipway.ReadWrite, false, func(c slipway.Caller) error { _, err := w.s.CancelTask(ctx, c, open.Task.ID); return err }},
 		{"PlanRetry", slipway.ReadOnly, false, func(c slipway.Caller) error {
 			_, err := w.s.PlanRetry(ctx, c, RetryInput{TaskID: open.Task.ID})

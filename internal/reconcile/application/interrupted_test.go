@@ -40,6 +40,7 @@ type fakeWorld struct {
 	// contexts are what the actions were given.
 	contexts []spec.GlobalContext
 	fails    string // a part of the flow runs' names that fail
+	drifted  int    // objects that are not as they were applied
 }
 
 // call is one call of the world, with its effect.
@@ -102,6 +103,20 @@ func (f *fakeWorld) Ready(ctx context.Context, _ slipway.Application, _ []kube.O
 func (f *fakeWorld) RunJob(ctx context.Context, _ kube.JobSpec, _ kube.JobOptions) (kube.JobResult, error) {
 	return kube.JobResult{}, f.call(ctx, "job", nil)
 }
+func (f *fakeWorld) Compare(ctx context.Context, _ slipway.Application, _ []kube.Manifest, _ kube.CompareOptions) (out kube.Comparison, err error) {
+	err = f.call(ctx, "compare", nil)
+	for i := range f.drifted {
+		out.Back = append(out.Back, kube.Manifest{Object: kube.Object{Kind: "Service", Name: fmt.Sprint(i)}})
+		out.Differences = append(out.Differences, slipway.Difference{Object: fmt.Sprintf("Service %d", i), Kind: slipway.DiffMissing})
+	}
+	return out, err
+}
+func (f *fakeWorld) CompareSecret(ctx context.Context, _, _ string, _ map[string][]byte) ([]slipway.Difference, error) {
+	return nil, f.call(ctx, "compare secret", nil)
+}
+func (f *fakeWorld) PutBack(ctx context.Context, m kube.Manifest) error {
+	return f.call(ctx, "put back "+m.Object.String(), func() { f.drifted-- })
+}
 func (f *fakeWorld) DeleteJobsOf(ctx context.Context, _ slipway.Application) error {
 	return f.call(ctx, "delete jobs", nil)
 }
@@ -119,6 +134,9 @@ func (f fakeCharts) Render(context.Context, helm.RenderRequest) (helm.Rendered, 
 }
 func (f fakeCharts) Apply(ctx context.Context, r helm.ApplyRequest) (helm.Result, error) {
 	return helm.Result{}, f.call(ctx, "apply "+r.Description, nil)
+}
+func (f fakeCharts) Applied(ctx context.Context, _ slipway.Application, _ string) ([]kube.Manifest, error) {
+	return nil, f.call(ctx, "as applied", nil)
 }
 func (f fakeCharts) Uninstall(ctx context.Context, _ helm.UninstallRequest) (helm.Result, error) {
 	return helm.Result{}, f.call(ctx, "uninstall", nil)

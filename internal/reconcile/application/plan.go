@@ -18,6 +18,11 @@ const (
 	ActStart  Act = "start"  // components, and wait until they are ready
 	ActRemove Act = "remove" // the release and everything that we made beside it
 	ActPurge  Act = "purge"  // the rows of what is gone
+
+	// A repair's own.
+	ActLook      Act = "look"       // whether there is something to repair to
+	ActPutBack   Act = "put-back"   // what differs from what was applied
+	ActBackReady Act = "back-ready" // wait for what was applied
 )
 
 // Phase is one step of a task before it has run.
@@ -101,6 +106,12 @@ func Phases(s Snapshot) []Phase {
 		return one(Phase{Key: "stop", Name: "Stop the components", Act: ActStop})
 	case slipway.StartTask:
 		return one(Phase{Key: "start", Name: "Start the components", Act: ActStart})
+	case slipway.RepairTask:
+		return one(
+			Phase{Key: "check", Name: "Check the change", Act: ActLook},
+			Phase{Key: "apply", Name: "Put back what drifted", Act: ActPutBack},
+			Phase{Key: "ready", Name: "Wait until it is ready", Act: ActBackReady},
+		)
 	case slipway.DeleteTask:
 		return one(
 			Phase{Key: "remove", Name: "Remove the release", Act: ActRemove},

@@ -37,6 +37,9 @@ type cluster interface {
 	Start(ctx context.Context, app slipway.Application, ws []kube.Workload, replicas *int, o kube.ReadyOptions) error
 	Ready(ctx context.Context, app slipway.Application, objects []kube.Object, o kube.ReadyOptions) error
 	RunJob(ctx context.Context, s kube.JobSpec, o kube.JobOptions) (kube.JobResult, error)
+	Compare(ctx context.Context, app slipway.Application, ms []kube.Manifest, o kube.CompareOptions) (kube.Comparison, error)
+	CompareSecret(ctx context.Context, namespace, name string, data map[string][]byte) ([]slipway.Difference, error)
+	PutBack(ctx context.Context, m kube.Manifest) error
 	DeleteJobsOf(ctx context.Context, app slipway.Application) error
 	DeleteJob(ctx context.Context, app slipway.Application, release, flowRunID string) (string, error)
 }
@@ -46,6 +49,7 @@ type charts interface {
 	Chart(ctx context.Context, ref slipway.ChartRef, bundleDir, bundleDigest string) (*helm.Chart, error)
 	Render(ctx context.Context, r helm.RenderRequest) (helm.Rendered, error)
 	Apply(ctx context.Context, r helm.ApplyRequest) (helm.Result, error)
+	Applied(ctx context.Context, app slipway.Application, release string) ([]kube.Manifest, error)
 	Uninstall(ctx context.Context, r helm.UninstallRequest) (helm.Result, error)
 }
 

@@ -138,7 +138,7 @@ func (w *work) patiently(ctx context.Context, p Phase) error {
 	var since time.Time
 	for {
 		err := w.act(ctx, p)
-		if !kube.Away(err) || p.Act == ActCheck || w.r.NoCluster != nil || w.r.NoRunner != nil || ctx.Err() != nil {
+		if !kube.Away(err) || p.Key == "check" || w.r.NoCluster != nil || w.r.NoRunner != nil || ctx.Err() != nil {
 			return err
 		}
 		if since.IsZero() {
@@ -178,6 +178,12 @@ func (w *work) act(ctx context.Context, p Phase) error {
 		return w.r.remove(ctx, w)
 	case ActPurge:
 		return w.r.purge(ctx, w)
+	case ActLook:
+		return w.r.look(ctx, w)
+	case ActPutBack:
+		return w.r.putBack(ctx, w)
+	case ActBackReady:
+		return w.r.backReady(ctx, w)
 	}
 	return fmt.Errorf("no phase %q", p.Act)
 }
@@ -262,10 +268,17 @@ func (w *work) settle(ctx context.Context, tx *store.Tx, end store.TaskEnd, resu
 			message += "; the cluster has " + app.AppVersion
 		}
 	}
+	if why := unreached(app); s.Task.Kind == slipway.RepairTask && end.State == slipway.Succeeded && why != "" {
+		state, record, message = slipway.AppFailed, kube.RecordFailed, why
+	}
 	if len(result.Stopped) > 0 {
 		message = strings.TrimPrefix(message+"; "+stoppedSentence(result.Stopped), "; ")
 	}
 	if err := tx.SetApplicationState(ctx, app.ID, state, message); err != nil {
+		return "", "", err
+	}
+	// What runs on the cluster may be another now: have it looked at.
+	if err := w.r.Queue.Enqueue(ctx, tx, task.WakeUp{Noun: slipway.WakeDrift, ID: app.ID}); err != nil {
 		return "", "", err
 	}
 	return record, message, tx.AddEvent(ctx, applicationEvent(s))
