@@ -7,6 +7,7 @@
 //	kept until done         task        durable wake-ups; tasks and steps that people see
 //	wanted against seen     reconcile   snapshot → Plan (pure) → act → record → again
 //	the world               outside     Kubernetes, Helm, Prefect, registries, git: one folder each
+//	what the world says     observe     written down; wakes whom it concerns; decides nothing
 //	what people read        view        one question of a page, one query
 //
 // Before all of it stands author: what the author of a driver works with, without a server

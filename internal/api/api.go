@@ -99,6 +99,7 @@ func (s *service) build(mux *http.ServeMux) {
 	s.registerSecrets()
 	s.registerDrivers()
 	s.registerApplications()
+	s.registerDrift()
 	s.registerTasks()
 	s.registerActionCalls()
 	s.registerUsers()

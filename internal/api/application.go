@@ -43,7 +43,11 @@ func (s *service) listApplications(ctx context.Context, c slipway.Caller, in *st
 },
 ) (*answer[wire.List[wire.Application]], error) {
 	l, err := s.View.Applications(ctx, c, view.ApplicationFilter{Project: in.Project, Environment: in.Environment, Name: in.Name}, in.view())
-	return listing(l, err, func(r view.ApplicationRow) wire.Application { return wireApplication(r.Application) })
+	return listing(l, err, func(r view.ApplicationRow) wire.Application {
+		out := wireApplication(r.Application)
+		out.Drift = driftSummary(r.Application, r.Drift)
+		return out
+	})
 }
 
 func (s *service) getApplication(ctx context.Context, c slipway.Caller, in *ApplicationPath) (*answer[wire.Application], error) {
@@ -52,6 +56,7 @@ func (s *service) getApplication(ctx context.Context, c slipway.Caller, in *Appl
 		return nil, err
 	}
 	out := wireApplication(p.Application)
+	out.Drift = driftSummary(p.Application, p.Drift)
 	for _, x := range p.Components {
 		w := wire.ApplicationComponent{Name: x.Name, Stopped: x.Stopped, StoppedAt: when(x.StoppedAt)}
 		if x.StoppedBy != nil {

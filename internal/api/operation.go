@@ -63,6 +63,9 @@ var operations = []operation{
 	{id: "delete-application", method: del, path: "/applications/{application}", role: write, status: 202, tag: "applications", summary: "Ask for an application to be removed from its cluster"},
 	{id: "list-revisions", method: get, path: "/applications/{application}/revisions", role: read, status: 200, tag: "applications", summary: "List an application's revisions, newest first"},
 	{id: "get-revision", method: get, path: "/applications/{application}/revisions/{revision}", role: read, status: 200, tag: "applications", summary: "Show a revision with its TOML"},
+	{id: "get-drift", method: get, path: "/applications/{application}/drift", role: read, status: 200, tag: "applications", summary: "Show in what the cluster differs from what was applied", timeout: (maxWait + 10) * time.Second},
+	{id: "check-drift", method: post, path: "/applications/{application}/drift/check", role: read, status: 202, tag: "applications", summary: "Ask for the cluster to be compared now"},
+	{id: "repair-application", method: post, path: "/applications/{application}/repair", role: write, status: 202, tag: "applications", summary: "Ask for what drifted to be put back; runs no hooks"},
 	{id: "stop-components", method: post, path: "/applications/{application}/components/stop", role: write, status: 202, tag: "applications", summary: "Ask for components to be stopped"},
 	{id: "start-components", method: post, path: "/applications/{application}/components/start", role: write, status: 202, tag: "applications", summary: "Ask for components to be started"},
 

@@ -85,7 +85,7 @@ func TestTheTableIsTheAPI(t *testing.T) {
 }
 
 // readersMay are the operations that are no GET and that a Read-only user may call.
-var readersMay = []string{"logout", "validate-application", "plan-application", "change-user", "create-token", "revoke-token"}
+var readersMay = []string{"logout", "validate-application", "plan-application", "check-drift", "change-user", "create-token", "revoke-token"}
 
 // TestRolesAreHeld stands on a real SQLite database.
 func TestRolesAreHeld(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 func (s *session) applicationsCommand() *cobra.Command {
 	return group("applications", "List, show, change and delete applications", []string{"application", "app", "apps"},
 		s.applicationListCommand(), s.applicationGetCommand(), s.revisionsCommand(), s.applicationDeleteCommand(),
-		s.planCommand(), s.validateCommand(), s.deployCommand(), s.stopCommand(), s.startCommand())
+		s.planCommand(), s.validateCommand(), s.deployCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand())
 }
 
 func (s *session) applicationListCommand() *cobra.Command {
@@ -43,9 +43,9 @@ func (s *session) applicationListCommand() *cobra.Command {
 				return err
 			}
 			return list(s, all, "no application yet; slipway deploy makes one",
-				[]string{"APPLICATION", "VERSION", "DRIVER", "STATE", "REVISION", "CHANGED"},
+				[]string{"APPLICATION", "VERSION", "DRIVER", "STATE", "REVISION", "DRIFT", "CHANGED"},
 				func(a wire.Application) []string {
-					return []string{ref(a), a.AppVersion, a.DriverName + " " + a.DriverVersion, a.State, revisionCell(a), ago(a.UpdatedAt)}
+					return []string{ref(a), a.AppVersion, a.DriverName + " " + a.DriverVersion, a.State, revisionCell(a), driftCell(a.Drift), ago(a.UpdatedAt)}
 				})
 		},
 	}
@@ -141,7 +141,7 @@ func (s *session) applicationGetCommand() *cobra.Command {
 
 func (s *session) printApplication(a wire.Application) {
 	s.fields("application", ref(a), "id", strconv.FormatInt(a.ID, 10), "state", a.State, "", a.Message, "version", a.AppVersion,
-		"driver", a.DriverName+" "+a.DriverVersion, "revision", revisionCell(a), "namespace", a.Namespace, "changed", ago(a.UpdatedAt))
+		"driver", a.DriverName+" "+a.DriverVersion, "revision", revisionCell(a), "drift", driftLine(a.Drift), "namespace", a.Namespace, "changed", ago(a.UpdatedAt))
 	if len(a.Components) == 0 {
 		return
 	}

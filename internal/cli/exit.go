@@ -22,6 +22,7 @@ const (
 	exitNotFound    = 4
 	exitConflict    = 5
 	exitUnavailable = 6
+	exitDiffers     = 7
 	exitFaulty      = 7
 	exitInterrupted = 130
 )

@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"worker": worker,
+			"look":   look,
 		},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"slipway.dev/slipway/internal/wire"
 )
@@ -69,6 +70,29 @@ func (c *Client) StopComponents(ctx context.Context, application int64, in wire.
 // StartComponents asks for components to be started.
 func (c *Client) StartComponents(ctx context.Context, application int64, in wire.ComponentNames, key string) (wire.Accepted, error) {
 	return post[wire.Accepted](ctx, c, key, in, "/applications/{application}/components/start", id(application))
+}
+
+// Drift reads in what the cluster differs from what was applied. With asked it waits, no
+// longer than wait, for a look that began then or later.
+func (c *Client) Drift(ctx context.Context, application int64, asked time.Time, wait time.Duration) (wire.Drift, error) {
+	var out wire.Drift
+	q := query()
+	if !asked.IsZero() {
+		q = waiting(wait)
+		q.Set("asked", asked.Format(time.RFC3339Nano))
+	}
+	err := c.do(ctx, request{method: http.MethodGet, path: "/applications/{application}/drift", args: []string{id(application)}, query: q, timeout: wait + waitTimeout}, &out)
+	return out, err
+}
+
+// CheckDrift asks for the cluster to be compared now.
+func (c *Client) CheckDrift(ctx context.Context, application int64) (wire.DriftCheck, error) {
+	return ask[wire.DriftCheck](ctx, c, nil, "/applications/{application}/drift/check", id(application))
+}
+
+// Repair asks for what drifted to be put back.
+func (c *Client) Repair(ctx context.Context, application int64, in wire.Repair, key string) (wire.Accepted, error) {
+	return post[wire.Accepted](ctx, c, key, in, "/applications/{application}/repair", id(application))
 }
 
 // AuditFilter picks lines of the audit; empty fields pick all.

@@ -52,6 +52,8 @@ type Secrets struct {
 type Kubernetes struct {
 	Kubeconfig string `key:"kubeconfig" doc:"Empty: the service account when inside a cluster, else KUBECONFIG and ~/.kube/config."`
 	Context    string `key:"context" doc:"The kubeconfig's context; empty: its current one."`
+
+	DriftEvery Duration `key:"drift_every" default:"5m" min:"10s" max:"24h" doc:"How often each application is compared with what was last applied. The end of a change has it compared as well."`
 }
 
 // Prefect names the engine that runs actions.

@@ -41,6 +41,7 @@ type Auth interface {
 
 // Changes is what the pages can ask for.
 type Changes interface {
+	Repair(ctx context.Context, c slipway.Caller, in change.RepairInput) (change.Accepted, error)
 	StartComponents(ctx context.Context, c slipway.Caller, in change.ComponentsInput) (change.Accepted, error)
 	PlanRetry(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.RetryPlan, error)
 	RetryTask(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.Accepted, error)
@@ -95,6 +96,7 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("GET /applications", s.signedIn(s.applications))
 	mux.HandleFunc("GET /applications/{project}/{environment}/{name}", s.signedIn(s.application))
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/start", s.signedIn(s.doStart))
+	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/repair", s.signedIn(s.doRepair))
 	mux.HandleFunc("GET /applications/{project}/{environment}/{name}/revisions/{number}", s.signedIn(s.revision))
 	mux.HandleFunc("GET /tasks", s.signedIn(s.tasks))
 	mux.HandleFunc("GET /tasks/{id}", s.signedIn(s.task))

@@ -145,6 +145,7 @@ func sampleApplicationPage() view.ApplicationPage {
 			{Name: "web", Declared: true, Scalable: true, Image: "registry.example.com/guestbook:1.2.0-patched", Replicas: &two, Env: []view.Setting{{Name: "LOG_LEVEL", Value: "debug"}}, Secrets: []view.Setting{{Name: "DATABASE_URL", Value: "guestbook-db"}}},
 			{Name: "worker", Declared: true, Scalable: true, Stopped: true, StoppedBy: &view.TaskRow{Task: sampleUpgrade}, StoppedAt: before(192 * time.Second)},
 		},
+		Drift: sampleDrift,
 		Services: []view.Service{{Name: "page", Service: sampleDriver.Spec.Services["page"]}},
 		Revisions: view.List[view.RevisionRow]{Items: []view.RevisionRow{
 			{Number: 4, AppVersion: "1.2.0", Driver: driver, CreatedBy: "ada", CreatedAt: before(201 * time.Second), Wanted: true, Change: 4, TaskID: 41, Diff: diff},
@@ -160,6 +161,17 @@ func sampleApplicationPage() view.ApplicationPage {
 	}
 }
 
+var sampleDrift = slipway.Drift{
+	ApplicationID: 7, Revision: 3, LookedAt: before(40 * time.Second), CheckedAt: before(40 * time.Second), Since: before(20 * time.Minute),
+	Found: []slipway.Difference{
+		{Object: "Deployment guestbook-web", Component: "web", Kind: slipway.DiffChanged, Path: "replicas", Applied: "2", Live: "5", By: "kubectl"},
+		{Object: "Deployment guestbook-web", Component: "web", Kind: slipway.DiffChanged, Path: "variable DEBUG of container web", Live: "1", By: "kubectl-edit"},
+		{Object: "Secret guestbook-slipway", Kind: slipway.DiffChanged, Path: "key guestbook-db", Hidden: true},
+		{Object: "Service guestbook-web", Kind: slipway.DiffMissing},
+		{Object: "ConfigMap by-hand", Kind: slipway.DiffExtra},
+	},
+}
+
 func sampleApplications(n int) applicationsModel {
 	states := applicationStates
 	m := applicationsModel{Environments: sampleEnvironments}
@@ -170,6 +182,9 @@ func sampleApplications(n int) applicationsModel {
 		row := view.ApplicationRow{Application: a}
 		if i%7 == 3 {
 			row.OpenTask = int64(40 + i)
+		}
+		if i%5 == 2 {
+			row.Drift = sampleDrift
 		}
 		if i%11 == 1 {
 			row.Stopped = []string{"worker"}

@@ -145,7 +145,7 @@ func TestRoles(t *testing.T) {
 			if !tc.write {
 				before := w.facts()
 				for path, form := range map[string]url.Values{
-					"/applications/shop/dev/guestbook/start": {"component": {"worker"}}, taskAddress(open.ID) + "/cancel": {},
+					"/applications/shop/dev/guestbook/start": {"component": {"worker"}}, "/applications/shop/dev/guestbook/repair": {"revision": {"1"}}, taskAddress(open.ID) + "/cancel": {},
 				} {
 					if r := b.post(path, form); r.status != http.StatusForbidden || !strings.Contains(r.doc.one(t, "#problem").text(), "needs the role") {
 						t.Errorf("POST %s: %d %s", path, r.status, r.doc.text())

@@ -79,6 +79,9 @@ type rowMetrics struct {
 var (
 	applicationsDesc = prometheus.NewDesc("slipway_applications", "Applications by state.", []string{"state"}, nil)
 	tasksDesc        = prometheus.NewDesc("slipway_tasks", "Tasks that are not over, by state.", []string{"state"}, nil)
+	driftedDesc      = prometheus.NewDesc("slipway_applications_drifted", "Applications of which the cluster differs from what was last applied.", nil, nil)
+	unseenDesc       = prometheus.NewDesc("slipway_applications_drift_unknown", "Applications of which the last look at the cluster told nothing.", nil, nil)
+	oldestCheckDesc  = prometheus.NewDesc("slipway_drift_oldest_check_timestamp_seconds", "When the application was compared whose comparison is the oldest.", nil, nil)
 	replicasDesc     = prometheus.NewDesc("slipway_replicas", "Processes that beat.", nil, nil)
 )
 
@@ -86,6 +89,9 @@ func (r *rowMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- applicationsDesc
 	ch <- tasksDesc
 	ch <- replicasDesc
+	ch <- driftedDesc
+	ch <- unseenDesc
+	ch <- oldestCheckDesc
 }
 
 func (r *rowMetrics) Collect(ch chan<- prometheus.Metric) {
@@ -103,6 +109,11 @@ func (r *rowMetrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(tasksDesc, prometheus.GaugeValue, float64(n), string(state))
 		}
 		ch <- prometheus.MustNewConstMetric(replicasDesc, prometheus.GaugeValue, float64(counts.Replicas))
+		ch <- prometheus.MustNewConstMetric(driftedDesc, prometheus.GaugeValue, float64(counts.Drifted))
+		ch <- prometheus.MustNewConstMetric(unseenDesc, prometheus.GaugeValue, float64(counts.Unseen))
+		if !counts.OldestCheck.IsZero() {
+			ch <- prometheus.MustNewConstMetric(oldestCheckDesc, prometheus.GaugeValue, float64(counts.OldestCheck.Unix()))
+		}
 		return nil
 	})
 	if err != nil {

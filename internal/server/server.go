@@ -19,6 +19,7 @@ import (
 	"slipway.dev/slipway/internal/author"
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/config"
+	"slipway.dev/slipway/internal/observe"
 	"slipway.dev/slipway/internal/outside/prefect"
 	"slipway.dev/slipway/internal/reconcile/application"
 	"slipway.dev/slipway/internal/redact"
@@ -174,6 +175,13 @@ func (s *Server) handle() {
 	})
 	s.Queue.Handle(slipway.WakeTask, r.Task)
 	s.Queue.Handle(slipway.WakeCall, r.Call)
+	o := observe.New(observe.Config{
+		Store: s.Store, Queue: s.Queue, Cluster: s.world.cluster, NoCluster: s.world.noCluster, Charts: s.world.charts,
+		Box: s.box, Installation: s.Installation, Every: time.Duration(s.Config.Kubernetes.DriftEvery), Log: s.log,
+	})
+	s.Queue.Handle(slipway.WakeDrift, o.Look)
+	s.Queue.Handle(observe.NounRound, o.Round)
+	s.Queue.Periodic(observe.NounRound, 1, time.Minute)
 }
 
 // actionURLs is where actions call back: this process's own door on loopback first, and

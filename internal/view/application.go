@@ -27,6 +27,7 @@ type ApplicationRow struct {
 	slipway.Application
 	OpenTask int64    // the first root task that runs or waits; 0: none
 	Stopped  []string // the components that are stopped
+	Drift    slipway.Drift
 }
 
 // ApplicationPage is everything about one application that its page shows.
@@ -38,7 +39,8 @@ type ApplicationPage struct {
 	Services    []Service
 	Revisions   List[RevisionRow] // the newest ones
 	Tasks       List[TaskRow]     // newest first, without those that a step shows
-	Open        []TaskRow         // of them, those that run or wait, oldest first
+	Drift       slipway.Drift
+	Open        []TaskRow // of them, those that run or wait, oldest first
 }
 
 // Component is a component as the driver declares it, the team sets it and the record has
@@ -93,6 +95,9 @@ func (r *Reader) Applications(ctx context.Context, c slipway.Caller, f Applicati
 		for i, a := range list.Items {
 			out.Items[i] = ApplicationRow{Application: a}
 			place[a.ID] = &out.Items[i]
+		}
+		if err := addDrift(ctx, tx, out.Items); err != nil {
+			return out, err
 		}
 		return out, addWhatGoesOn(ctx, tx, place)
 	})
@@ -242,6 +247,9 @@ func applicationPage(ctx context.Context, tx *store.Tx, a slipway.Application) (
 	}
 	open, err := tx.Tasks(ctx, store.TaskFilter{ApplicationID: a.ID, Open: true}, Page{Limit: store.MaxLimit})
 	if err != nil {
+		return p, err
+	}
+	if p.Drift, err = tx.Drift(ctx, a.ID); err != nil {
 		return p, err
 	}
 	states, err := tx.ComponentStates(ctx, a.ID)

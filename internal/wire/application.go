@@ -18,6 +18,7 @@ type Application struct {
 	DriverName    string                 `json:"driver_name"`
 	DriverVersion string                 `json:"driver_version"`
 	LastChange    int64                  `json:"last_change" doc:"The number of the newest change."`
+	Drift         *DriftSummary          `json:"drift,omitempty" doc:"Absent before anything is on the cluster."`
 	Components    []ApplicationComponent `json:"components,omitempty" nullable:"false" doc:"Only when one application is asked for."`
 	CreatedAt     time.Time              `json:"created_at"`
 	UpdatedAt     time.Time              `json:"updated_at"`
