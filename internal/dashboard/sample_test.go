@@ -145,7 +145,7 @@ func sampleApplicationPage() view.ApplicationPage {
 			{Name: "web", Declared: true, Scalable: true, Image: "registry.example.com/guestbook:1.2.0-patched", Replicas: &two, Env: []view.Setting{{Name: "LOG_LEVEL", Value: "debug"}}, Secrets: []view.Setting{{Name: "DATABASE_URL", Value: "guestbook-db"}}},
 			{Name: "worker", Declared: true, Scalable: true, Stopped: true, StoppedBy: &view.TaskRow{Task: sampleUpgrade}, StoppedAt: before(192 * time.Second)},
 		},
-		Drift: sampleDrift,
+		Drift:    sampleDrift,
 		Services: []view.Service{{Name: "page", Service: sampleDriver.Spec.Services["page"]}},
 		Revisions: view.List[view.RevisionRow]{Items: []view.RevisionRow{
 			{Number: 4, AppVersion: "1.2.0", Driver: driver, CreatedBy: "ada", CreatedAt: before(201 * time.Second), Wanted: true, Change: 4, TaskID: 41, Diff: diff},
