@@ -421,6 +421,18 @@ func TestRunJobLeavesTheJobWhenItsContextEnds(t *testing.T) {
 	if name, err := w.DeleteJob(t.Context(), guestbook, "guestbook", "another"); name != "" || err != nil {
 		t.Errorf("DeleteJob of another run = %q, %v", name, err)
 	}
+	running := job.DeepCopy()
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	if err := w.api.Status().Update(t.Context(), &job); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := w.DeleteJob(t.Context(), guestbook, "guestbook", "0f1e"); name != "" || err != nil {
+		t.Errorf("DeleteJob of one that has ended = %q, %v, want it left as evidence", name, err)
+	}
+	running.ResourceVersion = job.ResourceVersion
+	if err := w.api.Status().Update(t.Context(), running); err != nil {
+		t.Fatal(err)
+	}
 	if name, err := w.DeleteJob(t.Context(), guestbook, "guestbook", "0f1e"); name != "guestbook-action" || err == nil {
 		// The fake has no garbage collector, so the pod stays and the wait says so.
 		t.Errorf("DeleteJob = %q, %v", name, err)

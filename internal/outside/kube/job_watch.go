@@ -333,8 +333,10 @@ func unusualEnd(p *corev1.Pod) string {
 	return ""
 }
 
-// DeleteJob deletes the Job of one flow run and waits until its pods are gone, as for a
-// cancelled action. Another's Job is left alone. It returns the name of what it deleted.
+// DeleteJob deletes the Job of one flow run while it runs, and waits until its pods are
+// gone, as for a cancelled action. Another's Job is left alone, and so is one that has ended:
+// it is the evidence, and stays until the next action. It returns the name of what it
+// deleted.
 func (c *Client) DeleteJob(ctx context.Context, app slipway.Application, release, flowRunID string) (string, error) {
 	var job batchv1.Job
 	err := c.api.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: JobName(release)}, &job)
@@ -345,6 +347,9 @@ func (c *Client) DeleteJob(ctx context.Context, app slipway.Application, release
 		return "", explain(err, "read the Job %s in namespace %s", JobName(release), app.Namespace)
 	}
 	if job.Labels[LabelRole] != roleAction || !within(ApplicationLabels(app), job.Labels) || job.Labels[LabelFlowRun] != flowRunID {
+		return "", nil
+	}
+	if endedAs(&job) != "" && job.DeletionTimestamp == nil {
 		return "", nil
 	}
 	return job.Name, c.deleteJob(ctx, &job)
