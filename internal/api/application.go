@@ -18,6 +18,8 @@ func (s *service) registerApplications() {
 	register(s, "plan-application", s.planApplication)
 	register(s, "deploy-application", s.deployApplication)
 	register(s, "delete-application", s.deleteApplication)
+	register(s, "plan-rollback", s.planRollback)
+	register(s, "rollback-application", s.rollbackApplication)
 	register(s, "stop-components", s.stopComponents)
 	register(s, "start-components", s.startComponents)
 }
@@ -126,7 +128,7 @@ func (s *service) planApplication(ctx context.Context, c slipway.Caller, in *spe
 func wirePlan(p change.Plan) wire.Plan {
 	out := wire.Plan{
 		Application: slipway.EnvironmentRef(p.Project, p.Environment) + "/" + p.Name, Name: p.Name, Kind: string(p.Kind),
-		Revision: p.Revision, NewRevision: p.NewRevision, FromVersion: p.FromVersion, Version: p.Version,
+		Revision: p.Revision, NewRevision: p.NewRevision, Target: p.Target, FromVersion: p.FromVersion, Version: p.Version,
 		Diff: []wire.DiffLine{}, Hooks: []wire.PlannedHook{}, Restarts: some(p.Restarts), RestartsKnown: p.RestartsKnown, RestartsWhy: p.RestartsWhy,
 		Stops: some(p.Stops), Summary: p.Summary(), Warnings: p.Warnings,
 	}

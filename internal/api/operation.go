@@ -66,6 +66,8 @@ var operations = []operation{
 	{id: "get-drift", method: get, path: "/applications/{application}/drift", role: read, status: 200, tag: "applications", summary: "Show in what the cluster differs from what was applied", timeout: (maxWait + 10) * time.Second},
 	{id: "check-drift", method: post, path: "/applications/{application}/drift/check", role: read, status: 202, tag: "applications", summary: "Ask for the cluster to be compared now"},
 	{id: "repair-application", method: post, path: "/applications/{application}/repair", role: write, status: 202, tag: "applications", summary: "Ask for what drifted to be put back; runs no hooks"},
+	{id: "plan-rollback", method: get, path: "/applications/{application}/rollback", role: read, status: 200, tag: "applications", summary: "Say what a rollback would do; writes nothing", timeout: checkTimeout},
+	{id: "rollback-application", method: post, path: "/applications/{application}/rollback", role: write, status: 202, tag: "applications", summary: "Ask for the content of an earlier revision"},
 	{id: "stop-components", method: post, path: "/applications/{application}/components/stop", role: write, status: 202, tag: "applications", summary: "Ask for components to be stopped"},
 	{id: "start-components", method: post, path: "/applications/{application}/components/start", role: write, status: 202, tag: "applications", summary: "Ask for components to be started"},
 

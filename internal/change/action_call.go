@@ -199,18 +199,27 @@ func turnForAction(ctx context.Context, tx *store.Tx, app slipway.Application, p
 // overtaken. What others have asked for meanwhile and is still waiting counts for nothing.
 func componentsFor(ctx context.Context, tx *store.Tx, app slipway.Application, parent slipway.Task) ([]string, error) {
 	number := app.Applied
+	var left slipway.Change // of a rollback, whose actions also know the components that it leaves behind
 	if parent.ChangeID != 0 {
 		change, err := tx.Change(ctx, parent.ChangeID)
 		if err != nil {
 			return nil, err
 		}
 		number = max(number, change.Revision)
+		left = change
 	}
 	r, err := tx.Revision(ctx, app.ID, number)
 	if err != nil {
 		return nil, err
 	}
-	return componentsIn(ctx, tx, r)
+	known, err := componentsIn(ctx, tx, r)
+	if err != nil || left.Kind != slipway.RollbackChange {
+		return known, err
+	}
+	d, err := driverOfHooks(ctx, tx, left)
+	known = append(known, sorted(d.Spec.Components)...)
+	slices.Sort(known)
+	return slices.Compact(known), err
 }
 
 // versionForAction plans the task that changes the version. It may lead to the upgrade's
@@ -223,8 +232,8 @@ func versionForAction(ctx context.Context, tx *store.Tx, app slipway.Application
 		return child, failed(slipway.CodeInvalidArgument, "target_version must be a version, such as 1.6.0"), nil //nolint:nilerr // the refusal is the answer of the call
 	}
 	target := strings.TrimSpace(args.Target)
-	if parent.Kind != slipway.UpgradeTask {
-		return child, failed(slipway.CodeInvalidArgument, "there is no version to change: this is no upgrade, and only an upgrade's actions may call upgrade_deployment_version"), nil
+	if parent.Kind != slipway.UpgradeTask && parent.Kind != slipway.RollbackTask {
+		return child, failed(slipway.CodeInvalidArgument, "there is no version to change: this is no upgrade, and only an upgrade's or a rollback's actions may call upgrade_deployment_version"), nil
 	}
 	change, err := tx.Change(ctx, parent.ChangeID)
 	if err != nil {
@@ -238,9 +247,9 @@ func versionForAction(ctx context.Context, tx *store.Tx, app slipway.Application
 	case app.Applied > 0 && app.AppVersion == target:
 		return child, succeeded(map[string]any{"already": target}), nil
 	case wanted.Spec.App.Version != target:
-		msg := fmt.Sprintf("this upgrade is to %s, the action asked for %s", wanted.Spec.App.Version, target)
+		msg := fmt.Sprintf("this %s is to %s, the action asked for %s", parent.Kind, wanted.Spec.App.Version, target)
 		if strings.TrimPrefix(target, "v") == strings.TrimPrefix(wanted.Spec.App.Version, "v") {
-			msg += fmt.Sprintf(": write it as the upgrade does, %s", wanted.Spec.App.Version)
+			msg += fmt.Sprintf(": write it as the %s does, %s", parent.Kind, wanted.Spec.App.Version)
 		}
 		return child, failed(slipway.CodeVersionNotSupported, msg), nil
 	case app.Applied > change.Revision:
@@ -249,7 +258,7 @@ func versionForAction(ctx context.Context, tx *store.Tx, app slipway.Application
 			return child, nil, err
 		}
 		return child, failed(slipway.CodeVersionNotSupported, fmt.Sprintf(
-			"a later change (%d) set the version to %s; this upgrade to %s was overtaken", later, app.AppVersion, target)), nil
+			"a later change (%d) set the version to %s; this %s to %s was overtaken", later, app.AppVersion, parent.Kind, target)), nil
 	}
 	child = slipway.Task{Kind: slipway.VersionTask, Title: "change the version of " + app.Name + " to " + target}
 	child.Args, err = json.Marshal(map[string]string{"target_version": target})

@@ -102,11 +102,17 @@ func (s *Service) accept(ctx context.Context, tx *store.Tx, c slipway.Caller, in
 			return started{}, late(err)
 		}
 	}
+	return s.enact(ctx, tx, c, p, p.app.Revision, overtake, warnings)
+}
+
+// enact writes the new revision of a spec, its change and its task, with their audit line.
+// from is the revision that the change leads away from.
+func (s *Service) enact(ctx context.Context, tx *store.Tx, c slipway.Caller, p prepared, from int64, overtake bool, warnings []string) (started, error) {
 	revision := p.app.Revision + 1
 	// The change comes first: it holds the application's row until the end, so that of two
 	// deploys at once the second sees the first one's revision.
 	change, err := tx.CreateChange(ctx, slipway.Change{ApplicationID: p.app.ID, Kind: p.kind, Revision: revision,
-		FromRevision: p.app.Revision, Overtake: overtake, RequestedBy: c.UserName})
+		FromRevision: from, Overtake: overtake, RequestedBy: c.UserName})
 	if err != nil {
 		return started{}, err
 	}
@@ -114,7 +120,7 @@ func (s *Service) accept(ctx context.Context, tx *store.Tx, c slipway.Caller, in
 		return started{}, late(err)
 	}
 	_, err = tx.CreateRevision(ctx, slipway.Revision{ApplicationID: p.app.ID, Number: revision, Spec: p.spec,
-		Source: string(in.Source), DriverDigest: p.driver.Digest, CreatedBy: c.UserName})
+		Source: string(p.in.Source), DriverDigest: p.driver.Digest, CreatedBy: c.UserName})
 	if err != nil {
 		return started{}, err
 	}
@@ -130,7 +136,7 @@ func (s *Service) accept(ctx context.Context, tx *store.Tx, c slipway.Caller, in
 }
 
 var taskKind = map[slipway.ChangeKind]slipway.TaskKind{
-	slipway.InstallChange: slipway.InstallTask, slipway.UpgradeChange: slipway.UpgradeTask,
+	slipway.InstallChange: slipway.InstallTask, slipway.UpgradeChange: slipway.UpgradeTask, slipway.RollbackChange: slipway.RollbackTask,
 	slipway.ConfigureChange: slipway.ConfigureTask, slipway.DeleteChange: slipway.DeleteTask,
 }
 
@@ -139,8 +145,14 @@ func (p *prepared) title() string {
 	switch {
 	case p.kind == slipway.InstallChange:
 		return "install " + p.spec.Name + " " + p.spec.App.Version
+	case p.kind == slipway.ConfigureChange && p.target > 0:
+		return fmt.Sprintf("configure %s as in revision %d", p.spec.Name, p.target)
 	case p.kind == slipway.ConfigureChange:
 		return "configure " + p.spec.Name
+	case p.kind == slipway.RollbackChange && p.stand.from.app == p.spec.App.Version:
+		return fmt.Sprintf("roll %s back to driver %s %s", p.spec.Name, p.driver.Name, p.driver.Version)
+	case p.kind == slipway.RollbackChange:
+		return "roll " + p.spec.Name + " back to " + p.spec.App.Version
 	case p.stand.from.app == p.spec.App.Version && p.stand.from.driver != p.spec.Driver.Version:
 		return fmt.Sprintf("upgrade %s to driver %s %s", p.spec.Name, p.driver.Name, p.driver.Version)
 	}

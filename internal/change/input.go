@@ -46,6 +46,14 @@ type RetryInput struct {
 	IdempotencyKey string
 }
 
+// RollbackInput asks for the content of an earlier revision.
+type RollbackInput struct {
+	ApplicationID    int64
+	To               int64  // the revision; 0: the one before the last move
+	ExpectedRevision *int64 // what the asker last saw; nil is refused
+	IdempotencyKey   string
+}
+
 // ComponentsInput names components to stop or to start.
 type ComponentsInput struct {
 	ApplicationID  int64

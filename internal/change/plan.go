@@ -18,6 +18,7 @@ type Plan struct {
 	// there is no such application yet. NewRevision is what a deploy would make.
 	Revision    int64
 	NewRevision int64
+	Target      int64 // of a rollback: the revision whose content comes back
 
 	FromVersion   string // of the application; empty for an install
 	Version       string

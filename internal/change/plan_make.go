@@ -38,7 +38,12 @@ func (s *Service) Plan(ctx context.Context, c slipway.Caller, in SpecInput) (Pla
 	if err != nil {
 		return Plan{}, err
 	}
-	out := p.plan()
+	return s.withRestarts(ctx, &p, r)
+}
+
+// withRestarts is the plan with what only a rendering can tell.
+func (s *Service) withRestarts(ctx context.Context, p *prepared, r rendering) (out Plan, err error) {
+	out = p.plan()
 	if p.kind == slipway.InstallChange {
 		out.RestartsKnown = true // nothing runs that could restart
 		return out, nil
@@ -57,9 +62,9 @@ func (s *Service) Plan(ctx context.Context, c slipway.Caller, in SpecInput) (Pla
 func (p *prepared) plan() Plan {
 	out := Plan{
 		Project: p.env.Project, Environment: p.env.Name, Name: p.spec.Name, Kind: p.kind,
-		Revision: p.app.Revision, NewRevision: p.app.Revision + 1,
+		Revision: p.app.Revision, NewRevision: p.app.Revision + 1, Target: p.target,
 		FromVersion: p.stand.from.app, Version: p.spec.App.Version, Driver: p.spec.Driver,
-		Diff: spec.Diff(p.wanted.Spec, p.spec), Hooks: plannedHooks(p.driver.Spec, p.kind), Stops: plannedStops(p.driver.Spec, p.kind),
+		Diff: spec.Diff(p.wanted.Spec, p.spec), Hooks: plannedHooks(p.acting().Spec, p.kind), Stops: plannedStops(p.acting().Spec, p.kind),
 		Warnings: waiting(p.open, false),
 	}
 	if p.stand.installed {
@@ -73,14 +78,14 @@ func (p *prepared) plan() Plan {
 func (p *prepared) warnings() []string {
 	var out []string
 	switch {
-	case p.kind == slipway.InstallChange && p.app.ID != 0 && len(plannedHooks(p.driver.Spec, p.kind)) > 0:
+	case p.kind == slipway.InstallChange && p.app.ID != 0 && len(plannedHooks(p.acting().Spec, p.kind)) > 0:
 		out = append(out, "no install of it has succeeded: the setup hooks run again")
 	case p.stand.redo && p.stand.from.app == p.spec.App.Version:
 		out = append(out, fmt.Sprintf("the last upgrade failed half-way, at %s: the upgrade hooks run again", p.stand.from.app))
 	case p.kind == slipway.ConfigureChange && len(spec.Diff(p.wanted.Spec, p.spec)) == 0:
 		out = append(out, fmt.Sprintf("nothing differs from revision %d: the same configuration is applied again", p.app.Revision))
 	}
-	for _, h := range plannedHooks(p.driver.Spec, p.kind) {
+	for _, h := range plannedHooks(p.acting().Spec, p.kind) {
 		if h.Irreversible {
 			out = append(out, fmt.Sprintf("what %s does cannot be undone", h))
 		}
@@ -89,7 +94,7 @@ func (p *prepared) warnings() []string {
 }
 
 // plannedHooks lists the modes that will run. A mode without an action is left out, but
-// for the core of an upgrade, which Slipway itself carries out then.
+// for the core of an upgrade or a rollback, which Slipway itself carries out then.
 func plannedHooks(d slipway.DriverSpec, kind slipway.ChangeKind) []PlannedHook {
 	var hook slipway.Hook
 	modes := []slipway.Mode{slipway.Pre, slipway.Core, slipway.Post}
@@ -98,13 +103,15 @@ func plannedHooks(d slipway.DriverSpec, kind slipway.ChangeKind) []PlannedHook {
 		hook, modes = slipway.Setup, []slipway.Mode{slipway.Pre, slipway.Post}
 	case slipway.UpgradeChange:
 		hook = slipway.Upgrade
+	case slipway.RollbackChange:
+		hook = slipway.Rollback
 	default:
 		return nil
 	}
 	var out []PlannedHook
 	for _, mode := range modes {
 		actions := d.ActionsOf(hook, mode)
-		if len(actions) == 0 && !(hook == slipway.Upgrade && mode == slipway.Core) {
+		if len(actions) == 0 && !(hook != slipway.Setup && mode == slipway.Core) {
 			continue
 		}
 		h := PlannedHook{Hook: hook, Mode: mode}

@@ -39,7 +39,17 @@ type prepared struct {
 	wanted slipway.Revision    // the zero value when there is none yet
 	stand  standing
 	kind   slipway.ChangeKind
-	open   []slipway.Task // root tasks of the application that have not ended
+	open   []slipway.Task  // root tasks of the application that have not ended
+	target int64           // of a rollback: the revision whose content comes back
+	left   *slipway.Driver // of a rollback: the driver that is left behind, whose actions run
+}
+
+// acting is the driver whose actions the hooks of the change run.
+func (p *prepared) acting() slipway.Driver {
+	if p.left != nil {
+		return *p.left
+	}
+	return p.driver
 }
 
 // prepare checks a spec against everything that stands. It writes nothing.

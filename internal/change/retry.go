@@ -126,7 +126,11 @@ func prepareRetry(ctx context.Context, tx *store.Tx, c slipway.Caller, in RetryI
 
 // driverOfHooks is the driver whose actions the hooks of a change run.
 func driverOfHooks(ctx context.Context, tx *store.Tx, ch slipway.Change) (slipway.Driver, error) {
-	rev, err := tx.Revision(ctx, ch.ApplicationID, ch.Revision)
+	number := ch.Revision
+	if ch.Kind == slipway.RollbackChange {
+		number = ch.FromRevision // the later driver undoes what it did
+	}
+	rev, err := tx.Revision(ctx, ch.ApplicationID, number)
 	if err != nil {
 		return slipway.Driver{}, err
 	}

@@ -78,6 +78,18 @@ func TestWhoMayDoWhat(t *testing.T) {
 			return err
 		}},
 		{"CancelTask", slipway.ReadWrite, false, func(c slipway.Caller) error { _, err := w.s.CancelTask(ctx, c, open.Task.ID); return err }},
+		{"PlanRollback", slipway.ReadOnly, false, func(c slipway.Caller) error {
+			_, err := w.s.PlanRollback(ctx, c, RollbackInput{ApplicationID: app.ID})
+			return err
+		}},
+		{"OfferRollback", slipway.ReadOnly, false, func(c slipway.Caller) error {
+			_, err := w.s.OfferRollback(ctx, c, app.ID)
+			return err
+		}},
+		{"Rollback", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.Rollback(ctx, c, RollbackInput{ApplicationID: app.ID, ExpectedRevision: &one})
+			return err
+		}},
 		{"PlanRetry", slipway.ReadOnly, false, func(c slipway.Caller) error {
 			_, err := w.s.PlanRetry(ctx, c, RetryInput{TaskID: open.Task.ID})
 			return err

@@ -45,7 +45,7 @@ func standingOf(ctx context.Context, tx *store.Tx, app slipway.Application, want
 			return standing{}, err
 		}
 		for _, c := range changes.Items {
-			if c.Kind != slipway.InstallChange && c.Kind != slipway.UpgradeChange {
+			if c.Kind != slipway.InstallChange && c.Kind != slipway.UpgradeChange && c.Kind != slipway.RollbackChange {
 				continue
 			}
 			t, err := tx.Task(ctx, c.TaskID)

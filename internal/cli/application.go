@@ -15,7 +15,7 @@ import (
 func (s *session) applicationsCommand() *cobra.Command {
 	return group("applications", "List, show, change and delete applications", []string{"application", "app", "apps"},
 		s.applicationListCommand(), s.applicationGetCommand(), s.revisionsCommand(), s.applicationDeleteCommand(),
-		s.planCommand(), s.validateCommand(), s.deployCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand())
+		s.planCommand(), s.validateCommand(), s.deployCommand(), s.rollbackCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand())
 }
 
 func (s *session) applicationListCommand() *cobra.Command {

@@ -50,6 +50,8 @@ func printPlan(w io.Writer, p wire.Plan) {
 	switch {
 	case p.Revision == 0:
 		fmt.Fprintf(w, "%s  new, revision %d\n", p.Name, p.NewRevision)
+	case p.Target > 0:
+		fmt.Fprintf(w, "%s  revision %d → %d, with the content of %d\n", p.Name, p.Revision, p.NewRevision, p.Target)
 	case len(p.Diff) == 0:
 		fmt.Fprintf(w, "%s  revision %d → %d, nothing differs\n", p.Name, p.Revision, p.NewRevision)
 	default:

@@ -62,6 +62,23 @@ func (c *Client) Revision(ctx context.Context, application, number int64) (wire.
 	return get[wire.Revision](ctx, c, "/applications/{application}/revisions/{revision}", id(application), id(number))
 }
 
+// PlanRollback says what a rollback would do; to 0 leaves the revision to the server. It
+// writes nothing.
+func (c *Client) PlanRollback(ctx context.Context, application, to int64) (wire.Plan, error) {
+	var out wire.Plan
+	q := query()
+	if to != 0 {
+		q.Set("to", id(to))
+	}
+	err := c.do(ctx, request{method: http.MethodGet, path: "/applications/{application}/rollback", args: []string{id(application)}, query: q}, &out)
+	return out, err
+}
+
+// Rollback asks for the content of an earlier revision.
+func (c *Client) Rollback(ctx context.Context, application int64, in wire.Rollback, key string) (wire.Accepted, error) {
+	return post[wire.Accepted](ctx, c, key, in, "/applications/{application}/rollback", id(application))
+}
+
 // StopComponents asks for components to be stopped.
 func (c *Client) StopComponents(ctx context.Context, application int64, in wire.ComponentNames, key string) (wire.Accepted, error) {
 	return post[wire.Accepted](ctx, c, key, in, "/applications/{application}/components/stop", id(application))

@@ -43,6 +43,12 @@ func (s *site) showApplication(r *request, f *fault) error {
 		}
 	}
 	a := m.Application
+	var offer change.RollbackOffer
+	if a.State != slipway.AppDeleted && !a.Deleting && len(m.Open) == 0 {
+		if offer, err = s.Change.OfferRollback(r.Context(), r.caller, a.ID); err != nil {
+			return err
+		}
+	}
 	page := r.liveFrame(a.Name, applicationAddress(a), slipway.EnvironmentRef(a.Project, a.Environment))
 	page.Nav, page.Crumbs, page.Moving = "/applications", environmentCrumbs(a), len(m.Open) > 0
 	page.Key = rand.Text()
@@ -50,7 +56,7 @@ func (s *site) showApplication(r *request, f *fault) error {
 	if f != nil {
 		status = f.Status
 	}
-	return r.render(status, applicationPage(page, m, f))
+	return r.render(status, applicationPage(page, m, offer, f))
 }
 
 func (s *site) applicationOf(r *request) (view.ApplicationPage, error) {

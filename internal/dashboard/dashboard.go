@@ -43,6 +43,9 @@ type Auth interface {
 type Changes interface {
 	Repair(ctx context.Context, c slipway.Caller, in change.RepairInput) (change.Accepted, error)
 	StartComponents(ctx context.Context, c slipway.Caller, in change.ComponentsInput) (change.Accepted, error)
+	OfferRollback(ctx context.Context, c slipway.Caller, applicationID int64) (change.RollbackOffer, error)
+	PlanRollback(ctx context.Context, c slipway.Caller, in change.RollbackInput) (change.Plan, error)
+	Rollback(ctx context.Context, c slipway.Caller, in change.RollbackInput) (change.Accepted, error)
 	PlanRetry(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.RetryPlan, error)
 	RetryTask(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.Accepted, error)
 	CancelTask(ctx context.Context, c slipway.Caller, id int64) (slipway.Task, error)
@@ -97,6 +100,8 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("GET /applications/{project}/{environment}/{name}", s.signedIn(s.application))
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/start", s.signedIn(s.doStart))
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/repair", s.signedIn(s.doRepair))
+	mux.HandleFunc("GET /applications/{project}/{environment}/{name}/rollback", s.signedIn(s.rollback))
+	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/rollback", s.signedIn(s.doRollback))
 	mux.HandleFunc("GET /applications/{project}/{environment}/{name}/revisions/{number}", s.signedIn(s.revision))
 	mux.HandleFunc("GET /tasks", s.signedIn(s.tasks))
 	mux.HandleFunc("GET /tasks/{id}", s.signedIn(s.task))

@@ -233,11 +233,11 @@ func selectorWord(selector map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// orderedActions puts a driver's actions as they run: setup before upgrade, pre before
+// orderedActions puts a driver's actions as they run: setup before upgrade before rollback, pre before
 // core before post.
 func orderedActions(d slipway.DriverSpec) []slipway.Action {
 	var out []slipway.Action
-	for _, h := range []slipway.Hook{slipway.Setup, slipway.Upgrade} {
+	for _, h := range []slipway.Hook{slipway.Setup, slipway.Upgrade, slipway.Rollback} {
 		for _, m := range []slipway.Mode{slipway.Pre, slipway.Core, slipway.Post} {
 			out = append(out, d.ActionsOf(h, m)...)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/view"
 )
@@ -247,18 +248,32 @@ func samplePages() map[string]templ.Component {
 		"applications":         applicationsPage(at("Applications", "/applications"), sampleApplications(24)),
 		"applications-empty":   applicationsPage(at("Applications", "/applications"), applicationsModel{Environments: sampleEnvironments}),
 		"applications-nothing": applicationsPage(at("Applications", "/applications"), applicationsModel{}),
-		"application":          applicationPage(at("guestbook", "/applications", app...), sampleApplicationPage(), nil),
+		"application":          applicationPage(at("guestbook", "/applications", app...), sampleApplicationPage(), change.RollbackOffer{Target: 2, Version: "1.0.0"}, nil),
 		"revision": revisionPage(at("Revision 4", "/applications", app...), view.RevisionPage{
 			Application: sampleApplication, Revision: slipway.Revision{Number: 4, CreatedBy: "ada", CreatedAt: before(time.Hour)},
 			Row: sampleApplicationPage().Revisions.Items[0], Lines: sampleApplicationPage().Revisions.Items[0].Diff[:2],
 		}),
-		"tasks":         tasksPage(at("Tasks", "/tasks"), tasksModel{Environments: sampleEnvironments, List: view.List[view.TaskRow]{Items: []view.TaskRow{{Task: sampleRunning}, {Task: sampleUpgrade}, {Task: sampleVersion}}}}),
-		"tasks-empty":   tasksPage(at("Tasks", "/tasks"), tasksModel{}),
-		"task-failed":   taskPage(at("Task 41", "/tasks", app...), newTaskModel(sampleTaskPage(), "http://127.0.0.1:4200"), nil),
-		"task-running":  taskPage(at("Task 44", "/tasks", app...), newTaskModel(sampleRunningPage(), ""), nil),
-		"task-child":    taskPage(at("Task 42", "/tasks", app...), newTaskModel(sampleChildPage(), ""), nil),
-		"task-queued":   taskPage(at("Task 45", "/tasks", app...), newTaskModel(waiting, ""), nil),
-		"drivers":       driversPage(at("Drivers", "/drivers"), view.List[slipway.Driver]{Items: []slipway.Driver{sampleDriver}}),
+		"tasks":        tasksPage(at("Tasks", "/tasks"), tasksModel{Environments: sampleEnvironments, List: view.List[view.TaskRow]{Items: []view.TaskRow{{Task: sampleRunning}, {Task: sampleUpgrade}, {Task: sampleVersion}}}}),
+		"tasks-empty":  tasksPage(at("Tasks", "/tasks"), tasksModel{}),
+		"task-failed":  taskPage(at("Task 41", "/tasks", app...), newTaskModel(sampleTaskPage(), "http://127.0.0.1:4200"), nil),
+		"task-running": taskPage(at("Task 44", "/tasks", app...), newTaskModel(sampleRunningPage(), ""), nil),
+		"task-child":   taskPage(at("Task 42", "/tasks", app...), newTaskModel(sampleChildPage(), ""), nil),
+		"task-queued":  taskPage(at("Task 45", "/tasks", app...), newTaskModel(waiting, ""), nil),
+		"drivers":      driversPage(at("Drivers", "/drivers"), view.List[slipway.Driver]{Items: []slipway.Driver{sampleDriver}}),
+		"retry": retryPage(at("Retry task 41", "/tasks"), newRetryModel(change.RetryPlan{
+			Task: sampleUpgrade, Attempt: 2, Change: 4, Stops: []string{"worker"}, Stopped: []slipway.ComponentState{{Component: "worker", StoppedByTask: 41}},
+			Warnings: []string{`what an action of "Run the upgrade hook" does cannot be undone`}, Steps: []change.RetryStep{
+				{PlannedStep: slipway.PlannedStep{Key: "check", Name: "Check the change"}, Fate: change.RetryRepeated},
+				{PlannedStep: slipway.PlannedStep{Key: "hook.upgrade.pre", Name: slipway.StepUpgradePre, Hook: slipway.Upgrade, Mode: slipway.Pre, Actions: []string{"backup"}}, Fate: change.RetryKept, DoneIn: 41},
+				{PlannedStep: slipway.PlannedStep{Key: "hook.upgrade.core", Name: slipway.StepUpgradeCore, Hook: slipway.Upgrade, Mode: slipway.Core, Actions: []string{"migrate", "warm"}}, Fate: change.RetryRepeated, KeptActions: map[string]int64{"warm": 41}, Irreversible: true},
+				{PlannedStep: slipway.PlannedStep{Key: "apply", Name: "Apply the configuration", Maybe: true}, Fate: change.RetryFollows},
+			},
+		}, "")),
+		"rollback": rollbackPage(at("Roll guestbook back", "/applications", app...), sampleApplicationPage(), change.Plan{
+			Name: "guestbook", Kind: slipway.RollbackChange, Revision: 4, NewRevision: 5, Target: 3, FromVersion: "1.1.0", Version: "1.0.0",
+			Diff: []change.DiffLine{{Path: "app.version", Old: "1.1.0", New: "1.0.0"}}, RestartsKnown: true, Restarts: []string{"web"}, Stops: []string{"worker"},
+			Hooks: []change.PlannedHook{{Hook: slipway.Rollback, Mode: slipway.Core, Actions: []string{"undo"}}},
+		}),
 		"drivers-empty": driversPage(at("Drivers", "/drivers"), view.List[slipway.Driver]{}),
 		"driver":        driverPage(at("guestbook 1.0.0", "/drivers", crumb{"Drivers", "/drivers"}), view.DriverPage{Driver: sampleDriver, Versions: []slipway.Driver{sampleDriver}, Users: []slipway.Application{sampleApplication}, UsersAll: 1}),
 		"users":         usersPage(at("Users", "/users"), sampleUsers(), userForm{}, nil),

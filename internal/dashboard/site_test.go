@@ -266,6 +266,86 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// An application's page says where it can be rolled back to, or why not.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	w := settled(t)
+	const app = "/applications/shop/dev/guestbook"
+	if text := w.as("grace").page(app).text(); strings.Contains(text, "Rollback") {
+		t.Errorf("an application that was never anything else offers or refuses a rollback:\n%s", text)
+	}
+	ctx := t.Context()
+	upgrade := func(digest, driver string) {
+		t.Helper()
+		w.write(func(tx *store.Tx) error {
+			a, err := tx.Application(ctx, 1)
+			if err != nil {
+				return err
+			}
+			const source = "schema_version = 1\nname = \"guestbook\"\n[driver]\nname = \"guestbook\"\nversion = \"1.0.0\"\n[app]\nversion = \"1.0.0\"\n"
+			if _, err := tx.SQL().ExecContext(ctx, "UPDATE revisions SET source = ?", source); err != nil {
+				return err
+			}
+			s := slipway.ApplicationSpec{SchemaVersion: 1, Name: a.Name, Driver: slipway.DriverRef{Name: "guestbook", Version: driver}, App: slipway.AppRef{Version: "1.1.0"}}
+			n := a.Revision + 1
+			if _, err := tx.CreateRevision(ctx, slipway.Revision{ApplicationID: a.ID, Number: n, Spec: s, DriverDigest: digest, CreatedBy: "ada"}); err != nil {
+				return err
+			}
+			c, err := tx.CreateChange(ctx, slipway.Change{ApplicationID: a.ID, Kind: slipway.UpgradeChange, Revision: n, FromRevision: a.Revision, RequestedBy: "ada"})
+			if err != nil {
+				return err
+			}
+			if err := tx.SetApplicationWanted(ctx, a.ID, a.Revision, n, c.Number); err != nil {
+				return err
+			}
+			task, err := tx.CreateTask(ctx, slipway.Task{Kind: slipway.UpgradeTask, Title: "upgrade", ApplicationID: a.ID, ChangeID: c.ID, RequestedBy: "ada"})
+			if err != nil {
+				return err
+			}
+			epoch, err := tx.ClaimTask(ctx, task.ID, "replica")
+			if err != nil {
+				return err
+			}
+			if err := tx.FinishTask(ctx, task.ID, epoch, store.TaskEnd{State: slipway.Succeeded}); err != nil {
+				return err
+			}
+			return tx.SetApplicationApplied(ctx, a.ID, store.Applied{Revision: n, AppVersion: "1.1.0", DriverName: "guestbook", DriverVersion: driver})
+		})
+	}
+	upgrade(sampleDriver.Digest, "1.0.0")
+	link := "a[href=" + app + "/rollback]"
+	b := w.as("grace")
+	page := b.page(app)
+	if text := page.text(); page.has(link) || !strings.Contains(text, "Not offered: driver guestbook 1.0.0 allows no rollback") {
+		t.Errorf("without a rule the page says\n%s", text)
+	}
+
+	later := sampleDriver
+	later.Version, later.Spec.Version, later.Digest = "1.1.0", "1.1.0", "sha256:later"
+	later.Spec.Rollbacks = []slipway.UpgradePath{{From: ">=1.1.0", To: "<1.1.0"}}
+	w.write(func(tx *store.Tx) error { _, err := tx.CreateDriver(ctx, later, []byte("later")); return err })
+	upgrade(later.Digest, "1.1.0")
+	b.page(app).one(t, link)
+	if w.as("kurt").page(app).has(link) {
+		t.Error("a read-only user is offered a rollback")
+	}
+	plan := b.get(app + "/rollback?to=1")
+	checkPage(t, plan.body)
+	if text := plan.doc.text(); !strings.Contains(text, "1.1.0 → 1.0.0") || !strings.Contains(text, "Roll back to revision 1") {
+		t.Errorf("the plan says\n%s", text)
+	}
+	done, again := b.send(plan.doc, "form[action="+app+"/rollback]"), b.send(plan.doc, "form[action="+app+"/rollback]")
+	if done.status != http.StatusSeeOther || again.to != done.to {
+		t.Fatalf("rollback: %d to %q, and once more to %q; want one task", done.status, done.to, again.to)
+	}
+	if got := b.page(done.to).one(t, "h1").text(); got != "Roll guestbook back to 1.0.0" {
+		t.Errorf("the task's page is of %q", got)
+	}
+	if b.page(app).has(link) {
+		t.Error("another rollback is offered while one runs")
+	}
+}
+
 func TestErrorPages(t *testing.T) {
 	t.Parallel()
 	b := settled(t).as("kurt")

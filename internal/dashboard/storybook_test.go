@@ -10,6 +10,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/view"
 )
@@ -91,7 +92,7 @@ func TestHostileData(t *testing.T) {
 	f.Path = "/applications?in=%22%3E%3Cscript%3E"
 	f.Live = "/live"
 	for name, page := range map[string]templ.Component{
-		"application": applicationPage(f, app, &refused), "task": taskPage(f, newTaskModel(task, "http://127.0.0.1:4200"), &refused),
+		"application": applicationPage(f, app, change.RollbackOffer{Why: "no"}, &refused), "task": taskPage(f, newTaskModel(task, "http://127.0.0.1:4200"), &refused),
 		"running task": taskPage(f, newTaskModel(running, ""), nil), "applications": applicationsPage(f, apps),
 		"users": usersPage(f, users, userForm{hostile, hostile}, &refused), "tokens": tokensPage(f, tokens, &refused),
 		"driver": driverPage(f, driver), "drivers": driversPage(f, drivers), "audit": auditPage(f, audit, view.AuditFilter{User: hostile}),

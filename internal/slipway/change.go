@@ -8,6 +8,7 @@ type ChangeKind string
 const (
 	InstallChange   ChangeKind = "install"
 	UpgradeChange   ChangeKind = "upgrade"   // another application or driver version: hooks run
+	RollbackChange  ChangeKind = "rollback"  // back to the content of an earlier revision, by the hooks of the later driver
 	ConfigureChange ChangeKind = "configure" // everything else in the spec: no hooks
 	DeleteChange    ChangeKind = "delete"
 	RepairChange    ChangeKind = "repair" // puts back what drifted from the applied revision: no hooks
@@ -21,7 +22,7 @@ type Change struct {
 	Number        int64
 	Kind          ChangeKind
 	Revision      int64
-	FromRevision  int64  // the revision that was wanted before; 0 for an install
+	FromRevision  int64  // the revision that was wanted before, of a rollback the applied one; 0 for an install
 	TaskID        int64  // its root task
 	Overtake      bool   // --now: does not wait for the changes before it
 	Context       []byte // the frozen GlobalContext as JSON; nil until the check has built it

@@ -12,6 +12,8 @@ type Hook string
 const (
 	Setup   Hook = "setup"   // the application is first created
 	Upgrade Hook = "upgrade" // it moves to another application or driver version
+	// Rollback is the way back: the driver that is left behind undoes what its upgrade did.
+	Rollback Hook = "rollback"
 )
 
 // Mode orders the actions of a hook: all of pre end before core starts, all of core
@@ -47,6 +49,7 @@ type DriverSpec struct {
 	SupportedVersions string               `json:"supportedVersions,omitempty"` // semver range; empty: any
 	Upgrades          []UpgradePath        `json:"upgrades,omitempty"`          // empty: any move forward
 	AllowDowngrade    bool                 `json:"allowDowngrade,omitempty"`
+	Rollbacks         []UpgradePath        `json:"rollbacks,omitempty"` // the ways back that it knows to go; empty: none
 	Info              DriverInfo           `json:"info"`
 	Chart             ChartRef             `json:"chart"`
 	Components        map[string]Component `json:"components,omitempty"`

@@ -12,6 +12,7 @@ type TaskKind string
 const (
 	InstallTask   TaskKind = "install"
 	UpgradeTask   TaskKind = "upgrade"
+	RollbackTask  TaskKind = "rollback"
 	ConfigureTask TaskKind = "configure"
 	DeleteTask    TaskKind = "delete"
 	RepairTask    TaskKind = "repair"
@@ -21,7 +22,7 @@ const (
 )
 
 var taskTitles = map[TaskKind]string{
-	InstallTask: "Install", UpgradeTask: "Upgrade", ConfigureTask: "Configure", DeleteTask: "Delete",
+	InstallTask: "Install", UpgradeTask: "Upgrade", RollbackTask: "Roll back", ConfigureTask: "Configure", DeleteTask: "Delete",
 	RepairTask: "Repair",
 	StopTask:   "Stop components", StartTask: "Start components", VersionTask: "Change the version",
 }
@@ -136,6 +137,10 @@ const (
 	StepUpgradePre  = "Run the upgrade pre-hook"
 	StepUpgradeCore = "Run the upgrade hook"
 	StepUpgradePost = "Run the upgrade post-hook"
+
+	StepRollbackPre  = "Run the rollback pre-hook"
+	StepRollbackCore = "Run the rollback hook"
+	StepRollbackPost = "Run the rollback post-hook"
 )
 
 // Limits of a step's output.

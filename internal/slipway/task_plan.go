@@ -46,6 +46,13 @@ func PlannedSteps(kind TaskKind, d DriverSpec) []PlannedStep {
 		hook(Upgrade, Core, StepUpgradeCore, true)
 		all = append(all, apply, ready)
 		hook(Upgrade, Post, StepUpgradePost, false)
+	case RollbackTask:
+		apply.Maybe, ready.Maybe = true, true
+		all = append(all, check)
+		hook(Rollback, Pre, StepRollbackPre, false)
+		hook(Rollback, Core, StepRollbackCore, true)
+		all = append(all, apply, ready)
+		hook(Rollback, Post, StepRollbackPost, false)
 	case ConfigureTask:
 		all = append(all, check, apply, ready)
 	case VersionTask:

@@ -91,7 +91,8 @@ type ContextApp struct {
 	Chart           ContextChart  `json:"chart"`
 }
 
-// ContextDriver names the driver whose actions run.
+// ContextDriver names the driver of the configuration that the change leads to. The actions
+// that run are its own, but for a rollback's: those are of PreviousVersion.
 type ContextDriver struct {
 	Name            string  `json:"name"`
 	Version         string  `json:"version"`

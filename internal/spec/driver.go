@@ -126,13 +126,14 @@ func (d *driverReader) driver(root *node) slipway.DriverSpec {
 		}
 	}
 	spec := d.need(root, "", "spec", "")
-	if !d.table(spec, "spec", "version", "supported_versions", "upgrades", "allow_downgrade", "info", "helm",
+	if !d.table(spec, "spec", "version", "supported_versions", "upgrades", "allow_downgrade", "rollbacks", "info", "helm",
 		"components", "parameters", "services", "actions", "checks", "python") {
 		return s
 	}
 	s.Version = d.semver(d.need(spec, "spec", "version", "write the driver's own version: 1.0.0"), "spec.version")
 	s.SupportedVersions = d.versionRange(spec.get("supported_versions"), "spec.supported_versions")
-	s.Upgrades = d.upgrades(spec.get("upgrades"))
+	s.Upgrades = d.paths(spec.get("upgrades"), "spec.upgrades")
+	s.Rollbacks = d.paths(spec.get("rollbacks"), "spec.rollbacks")
 	s.AllowDowngrade = d.boolean(spec.get("allow_downgrade"), "spec.allow_downgrade")
 	s.Info = d.info(spec.get("info"))
 	s.Chart = d.chart(d.need(spec, "spec", "helm", "write spec.helm.main.location"))
@@ -145,6 +146,7 @@ func (d *driverReader) driver(root *node) slipway.DriverSpec {
 			d.note(n.pos, "spec."+key, "", "is accepted and has no effect yet")
 		}
 	}
+	d.unreachable(spec, s)
 	d.shadowing(s.Actions)
 	return s
 }
@@ -190,13 +192,26 @@ func threeParts(s string) string {
 	return "a version such as 1.4.2"
 }
 
-func (d *driverReader) upgrades(n *node) []slipway.UpgradePath {
-	if !d.shaped(n, "spec.upgrades", listShape, "write a list of { from: …, to: … }") {
+// unreachable warns of rollback actions that no rule leads to.
+func (d *driverReader) unreachable(spec *node, s slipway.DriverSpec) {
+	if len(s.Rollbacks) > 0 {
+		return
+	}
+	for i, a := range s.Actions {
+		if a.Hook == slipway.Rollback {
+			d.note(spec.get("actions").list[i].pos, item("spec.actions", i), "write spec.rollbacks with a list of { from: …, to: … }", "never runs: the driver names no rollback")
+		}
+	}
+}
+
+// paths reads the moves between versions that a driver allows.
+func (d *driverReader) paths(n *node, at string) []slipway.UpgradePath {
+	if !d.shaped(n, at, listShape, "write a list of { from: …, to: … }") {
 		return nil
 	}
 	var out []slipway.UpgradePath
 	for i, row := range n.list {
-		path := item("spec.upgrades", i)
+		path := item(at, i)
 		if !d.table(row, path, "from", "to") {
 			continue
 		}

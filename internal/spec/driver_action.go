@@ -16,8 +16,8 @@ var (
 	actionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 	pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// laterHooks are hooks of the format that this slipway keeps but does not run.
-	laterHooks = []string{"backup", "restore", "rollback", "on_demand"}
-	hooks      = []string{string(slipway.Setup), string(slipway.Upgrade)}
+	laterHooks = []string{"backup", "restore", "on_demand"}
+	hooks      = []string{string(slipway.Setup), string(slipway.Upgrade), string(slipway.Rollback)}
 	modes      = []string{string(slipway.Pre), string(slipway.Core), string(slipway.Post)}
 )
 

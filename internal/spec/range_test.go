@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
+
+	"slipway.dev/slipway/internal/slipway"
 )
 
 // World: pure. Python's ranges are taken where they mean the same: for each, versions that
@@ -55,5 +57,36 @@ func TestConvertRange(t *testing.T) {
 				t.Errorf("convertRange(%q) = %q", bad, got)
 			}
 		}
+	}
+}
+
+// World: pure.
+func TestWaysBack(t *testing.T) {
+	t.Parallel()
+	d := slipway.DriverSpec{Name: "guestbook", Version: "2.0.0", Rollbacks: []slipway.UpgradePath{
+		{From: ">=1.1.0 <1.2.0", To: ">=1.0.0 <1.2.0"}, {From: ">=1.3.0", To: ">=1.2.0 <1.3.0"},
+	}}
+	for _, tc := range []struct{ name, from, to, want string }{
+		{"a way", "1.1.4", "1.0.2", ""},
+		{"another", "1.3.0", "1.2.9", ""},
+		{"the driver alone", "1.1.0", "1.1.0", ""},
+		{"none so far", "1.3.0", "1.0.0", "driver guestbook 2.0.0 allows no rollback from 1.3.0 to 1.0.0 (it allows those from >=1.1.0 <1.2.0 to >=1.0.0 <1.2.0 and from >=1.3.0 to >=1.2.0 <1.3.0)"},
+		{"no versions", "blue", "green", "driver guestbook cannot tell whether blue to green is a rollback (use versions of the form 1.4.2)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if err := RollbackAllowed(d, tc.from, tc.to); err != nil {
+				e, _ := err.(*slipway.Error) //nolint:errorlint // spec returns nothing else
+				got = e.Msg + " (" + e.Hint + ")"
+			}
+			if got != tc.want {
+				t.Errorf("RollbackAllowed() = %q, want %q", got, tc.want)
+			}
+		})
+	}
+	silent := slipway.DriverSpec{Name: "guestbook", Version: "1.0.0"}
+	if err := RollbackAllowed(silent, "1.1.0", "1.0.0"); !slipway.Is(err, slipway.Conflict) {
+		t.Errorf("a driver that says nothing: %v, want a refusal", err)
 	}
 }

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"fmt"
+
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -51,6 +53,31 @@ func UpgradeAllowed(d slipway.DriverSpec, from, to string) error {
 		return e.WithHint("upgrade first to a version in %s", listOf(next, "or"))
 	}
 	return e.WithHint("its upgrades start from %s", listOf(froms(d.Upgrades), "or"))
+}
+
+// RollbackAllowed says whether a driver knows the way back from one version of the
+// application to another. It is asked of the driver that would be left behind. A rollback
+// of the driver alone is one from a version to itself.
+func RollbackAllowed(d slipway.DriverSpec, from, to string) error {
+	if len(d.Rollbacks) == 0 {
+		return slipway.Errorf(slipway.Conflict, "driver %s %s allows no rollback", d.Name, d.Version).
+			WithHint("restore from a backup, or deploy a later version that puts it right")
+	}
+	a, errFrom := semver.NewVersion(from)
+	b, errTo := semver.NewVersion(to)
+	if errFrom != nil || errTo != nil {
+		return slipway.Errorf(slipway.Conflict, "driver %s cannot tell whether %s to %s is a rollback", d.Name, from, to).
+			WithHint("use versions of the form 1.4.2")
+	}
+	var ways []string
+	for _, r := range d.Rollbacks {
+		if inRange(r.From, a) && inRange(r.To, b) {
+			return nil
+		}
+		ways = append(ways, fmt.Sprintf("from %s to %s", r.From, r.To))
+	}
+	return slipway.Errorf(slipway.Conflict, "driver %s %s allows no rollback from %s to %s", d.Name, d.Version, from, to).
+		WithHint("it allows those %s", listOf(ways, "and"))
 }
 
 func froms(us []slipway.UpgradePath) []string {

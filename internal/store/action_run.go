@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -43,6 +44,27 @@ func (tx *Tx) UpdateActionRun(ctx context.Context, r slipway.ActionRun) error {
 
 func (tx *Tx) ActionRunByFlowRun(ctx context.Context, flowRunID string) (slipway.ActionRun, error) {
 	return one(ctx, tx, "action run for flow run "+flowRunID, readActionRun, actionRunSelect+` WHERE r.flow_run_id = ? AND r.flow_run_id <> ''`, flowRunID)
+}
+
+// BegunAction is an action that Prefect was asked to run.
+type BegunAction struct {
+	Action   string
+	TaskID   int64
+	ChangeID int64
+}
+
+// ActionsSince lists the actions that may have begun for an application in the changes
+// after one, or at a later time, the newest first. An action counts from when Prefect was
+// asked to run it: whether its process came to do anything is not known.
+func (tx *Tx) ActionsSince(ctx context.Context, applicationID, changeNumber int64, since time.Time) ([]BegunAction, error) {
+	out, err := all(ctx, tx, func(scan scan) (b BegunAction, err error) { return b, scan(&b.Action, &b.TaskID, &b.ChangeID) },
+		`SELECT r.action, t.id, c.id FROM action_runs r JOIN steps s ON s.id = r.step_id JOIN tasks t ON t.id = s.task_id JOIN changes c ON c.id = t.change_id
+			WHERE c.application_id = ? AND r.flow_run_id <> '' AND (c.number > ? OR r.started_at > ?) ORDER BY r.id DESC`,
+		applicationID, changeNumber, since)
+	if err != nil {
+		return nil, fmt.Errorf("list the actions of application %d since change %d: %w", applicationID, changeNumber, err)
+	}
+	return out, nil
 }
 
 // OpenActionRuns lists the runs that have not ended, the oldest first.

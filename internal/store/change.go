@@ -44,6 +44,12 @@ func (tx *Tx) ChangeByNumber(ctx context.Context, applicationID, number int64) (
 		`SELECT `+changeColumns+` FROM changes WHERE application_id = ? AND number = ?`, applicationID, number)
 }
 
+// ChangeOfRevision finds the change that made a revision: later ones only came back to it.
+func (tx *Tx) ChangeOfRevision(ctx context.Context, applicationID, revision int64) (slipway.Change, error) {
+	return one(ctx, tx, fmt.Sprintf("change that made revision %d of application %d", revision, applicationID), readChange,
+		`SELECT `+changeColumns+` FROM changes WHERE application_id = ? AND revision = ? ORDER BY number LIMIT 1`, applicationID, revision)
+}
+
 // Changes lists the changes of an application, the newest first.
 func (tx *Tx) Changes(ctx context.Context, applicationID int64, p Page) (List[slipway.Change], error) {
 	before, err := p.afterID()

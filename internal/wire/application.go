@@ -62,9 +62,10 @@ type Validation struct {
 type Plan struct {
 	Application   string        `json:"application" example:"shop/production/guestbook"`
 	Name          string        `json:"name" example:"guestbook"`
-	Kind          string        `json:"kind" enum:"install,upgrade,configure"`
+	Kind          string        `json:"kind" enum:"install,upgrade,rollback,configure"`
 	Revision      int64         `json:"revision" doc:"The revision that is wanted now, and the one to expect; 0: there is none."`
 	NewRevision   int64         `json:"new_revision" doc:"The revision that a deploy would make."`
+	Target        int64         `json:"target,omitempty" doc:"Of a rollback: the revision whose content comes back."`
 	FromVersion   string        `json:"from_version,omitempty" doc:"The application's version now."`
 	Version       string        `json:"version" doc:"The application's version afterwards."`
 	Diff          []DiffLine    `json:"diff" nullable:"false"`
@@ -87,7 +88,7 @@ type DiffLine struct {
 
 // PlannedHook is one mode of a hook that will run, with its actions.
 type PlannedHook struct {
-	Hook         string   `json:"hook" enum:"setup,upgrade"`
+	Hook         string   `json:"hook" enum:"setup,upgrade,rollback"`
 	Mode         string   `json:"mode" enum:"pre,core,post"`
 	Actions      []string `json:"actions" nullable:"false"`
 	Irreversible bool     `json:"irreversible,omitempty" doc:"One of the actions cannot be undone."`
@@ -99,6 +100,12 @@ type Deploy struct {
 	File             string `json:"file,omitempty" maxLength:"200" doc:"The file's name, for the places in errors."`
 	ExpectedRevision int64  `json:"expected_revision" minimum:"0" doc:"The revision that the caller has seen; 0 for a new application. Another one is a conflict."`
 	Overtake         bool   `json:"overtake,omitempty" doc:"Do not wait for the changes before this one."`
+}
+
+// Rollback asks for the content of an earlier revision.
+type Rollback struct {
+	To               int64 `json:"to,omitempty" minimum:"1" doc:"The revision; absent: the one before the last move."`
+	ExpectedRevision int64 `json:"expected_revision" minimum:"1" doc:"The revision that the caller has seen. Another one is a conflict."`
 }
 
 // Deletion asks for an application to be removed from the cluster.

@@ -8,7 +8,7 @@ import (
 // Task is the work of a change, or of an action's call.
 type Task struct {
 	ID            int64           `json:"id"`
-	Kind          string          `json:"kind" enum:"install,upgrade,configure,delete,repair,stop-components,start-components,change-version"`
+	Kind          string          `json:"kind" enum:"install,upgrade,rollback,configure,delete,repair,stop-components,start-components,change-version"`
 	Type          string          `json:"type" example:"Stop components" doc:"The kind in words."`
 	Title         string          `json:"title" example:"upgrade guestbook to 1.1.0"`
 	ApplicationID int64           `json:"application_id"`

@@ -127,9 +127,11 @@ func (r *Reconciler) carryOut(ctx context.Context, call slipway.ActionCall, s Sn
 
 // frozenComponent is a component as the change has it, whatever the cluster has by now.
 func frozenComponent(s Snapshot, name string) (slipway.Component, spec.ContextComponent, error) {
-	component, ok := s.Driver.Spec.Components[name]
+	known := s.Driver.Spec
+	known.Components = s.components()
+	component, ok := known.Components[name]
 	if !ok {
-		return component, spec.ContextComponent{}, unknownComponent(s.Driver.Spec, name)
+		return component, spec.ContextComponent{}, unknownComponent(known, name)
 	}
 	frozen, err := spec.DecodeContext(s.Change.Context)
 	if err != nil {

@@ -140,6 +140,7 @@ type standing struct {
 
 func (r *Reconciler) standing(ctx context.Context, s Snapshot) (out standing, err error) {
 	out.driver = s.Driver.Spec
+	out.driver.Components = s.components()
 	if s.Application.Applied == 0 {
 		return out, nil
 	}

@@ -25,7 +25,7 @@ import (
 // defined, so it is shuffled by the task's number, or authors would come to rely on it.
 // One that fails keeps the others from starting.
 func (r *Reconciler) hook(ctx context.Context, w *work, p Phase) error {
-	actions := w.snap.Driver.Spec.ActionsOf(p.Hook, p.Mode)
+	actions := w.snap.acting().Spec.ActionsOf(p.Hook, p.Mode)
 	if len(actions) == 0 {
 		// The core of an upgrade without an action of its own is the change of version.
 		if err := r.apply(ctx, w); err != nil {
@@ -46,7 +46,7 @@ func (r *Reconciler) hook(ctx context.Context, w *work, p Phase) error {
 			return notStarted(err, rest)
 		}
 	}
-	if p.Hook == slipway.Upgrade && p.Mode == slipway.Core {
+	if p.Hook != slipway.Setup && p.Mode == slipway.Core {
 		return r.versionReached(ctx, w)
 	}
 	return nil
@@ -132,7 +132,7 @@ func (r *Reconciler) launch(ctx context.Context, w *work, a slipway.Action, run 
 	if run.PID != 0 {
 		return run, nil
 	}
-	bundle, err := r.Bundles.Get(ctx, w.snap.Driver.Digest)
+	bundle, err := r.Bundles.Get(ctx, w.snap.acting().Digest)
 	if err != nil {
 		return run, err
 	}
@@ -142,8 +142,8 @@ func (r *Reconciler) launch(ctx context.Context, w *work, a slipway.Action, run 
 	}
 	digest := sha256.Sum256(document)
 	act := prefect.Action{
-		Flow: w.snap.Driver.Name + "." + a.Name, Driver: w.snap.Driver.Name, DriverVersion: w.snap.Driver.Version,
-		DriverDigest: w.snap.Driver.Digest, Dir: bundle.Dir, File: a.File, Function: a.Function,
+		Flow: w.snap.acting().Name + "." + a.Name, Driver: w.snap.acting().Name, DriverVersion: w.snap.acting().Version,
+		DriverDigest: w.snap.acting().Digest, Dir: bundle.Dir, File: a.File, Function: a.Function,
 		Params: w.params(a, "sha256:"+hex.EncodeToString(digest[:])),
 	}
 	if run.FlowRunID == "" {
@@ -226,7 +226,7 @@ func (r *Reconciler) token(ctx context.Context, w *work) (string, error) {
 		return w.token, nil
 	}
 	var longest time.Duration
-	for _, a := range w.snap.Driver.Spec.Actions {
+	for _, a := range w.snap.acting().Spec.Actions {
 		longest += timeoutOf(a)
 	}
 	err := w.write(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -275,8 +275,8 @@ func (w *work) params(a slipway.Action, digest string) map[string]any {
 	return out
 }
 
-// versionReached holds the core of an upgrade to its word: after it the application has
-// the version that the change is about.
+// versionReached holds the core of an upgrade or a rollback to its word: after it the
+// application has the version that the change is about.
 func (r *Reconciler) versionReached(ctx context.Context, w *work) error {
 	target := w.snap.Wanted.Spec.App.Version
 	if w.snap.From == nil || w.snap.From.Spec.App.Version == target {
@@ -289,9 +289,9 @@ func (r *Reconciler) versionReached(ctx context.Context, w *work) error {
 	if now.Application.AppVersion == target || now.Application.Applied > w.snap.Wanted.Number {
 		return nil
 	}
-	return notReached(now.Application.AppVersion, target)
+	return notReached(w.snap.Task.Kind, now.Application.AppVersion, target)
 }
 
-func notReached(now, target string) error {
-	return failed("the upgrade actions ended, but the application is still at %s: no action called upgrade_deployment_version(target_version=%q)", now, target)
+func notReached(kind slipway.TaskKind, now, target string) error {
+	return failed("the %s actions ended, but the application is still at %s: no action called upgrade_deployment_version(target_version=%q)", kind, now, target)
 }

@@ -85,18 +85,9 @@ func Phases(s Snapshot) []Phase {
 			s.hook(slipway.Setup, slipway.Post, slipway.StepSetupPost),
 		)
 	case slipway.UpgradeTask:
-		return concat(
-			one(check),
-			s.hook(slipway.Upgrade, slipway.Pre, slipway.StepUpgradePre),
-			// The core always runs. Without an action of the driver it is the change of
-			// version itself, and the hook's phase carries that out.
-			one(Phase{
-				Key: "hook.upgrade.core", Name: slipway.StepUpgradeCore,
-				Act: ActHook, Hook: slipway.Upgrade, Mode: slipway.Core,
-			}),
-			s.restOfUpgrade(apply, ready),
-			s.hook(slipway.Upgrade, slipway.Post, slipway.StepUpgradePost),
-		)
+		return s.move(slipway.Upgrade, slipway.StepUpgradePre, slipway.StepUpgradeCore, slipway.StepUpgradePost, check, apply, ready)
+	case slipway.RollbackTask:
+		return s.move(slipway.Rollback, slipway.StepRollbackPre, slipway.StepRollbackCore, slipway.StepRollbackPost, check, apply, ready)
 	case slipway.ConfigureTask:
 		return one(check, apply, ready)
 	case slipway.VersionTask:
@@ -121,7 +112,21 @@ func Phases(s Snapshot) []Phase {
 	return nil
 }
 
-// restOfUpgrade is what the core left to do. A core action changes the version by a task
+// move is the way to another version, forward or back. Its core always runs: without an
+// action of the driver it is the change of version itself, and the hook's phase carries
+// that out.
+func (s Snapshot) move(h slipway.Hook, pre, core, post string, check, apply, ready Phase) []Phase {
+	coreKey := "hook." + string(h) + ".core"
+	return concat(
+		one(check),
+		s.hook(h, slipway.Pre, pre),
+		one(Phase{Key: coreKey, Name: core, Act: ActHook, Hook: h, Mode: slipway.Core}),
+		s.restOfMove(h, coreKey, apply, ready),
+		s.hook(h, slipway.Post, post),
+	)
+}
+
+// restOfMove is what the core left to do. A core action changes the version by a task
 // of its own, which applies the whole new configuration; when there was nothing to change
 // in the version, such as for a new driver alone, nobody has applied it yet.
 //
@@ -131,14 +136,13 @@ func Phases(s Snapshot) []Phase {
 // A core that is repeated finds the version changed by the attempt before it, which may
 // have failed while it waited. Unless a task of this attempt has changed the version, and
 // so waited, both steps come.
-func (s Snapshot) restOfUpgrade(apply, ready Phase) []Phase {
-	const core = "hook.upgrade.core"
+func (s Snapshot) restOfMove(h slipway.Hook, core string, apply, ready Phase) []Phase {
 	_, begun := s.step(apply.Key)
 	switch {
 	case begun, s.Task.Resume.Done[apply.Key] != 0, !s.done(core), !s.applied():
 		return one(apply, ready)
 	case s.Task.Attempt > 1 && s.Task.Resume.Done[core] == 0 && !s.Moved && s.Application.Applied == s.Wanted.Number &&
-		len(s.Driver.Spec.ActionsOf(slipway.Upgrade, slipway.Core)) > 0:
+		len(s.acting().Spec.ActionsOf(h, slipway.Core)) > 0:
 		return one(apply, ready)
 	}
 	return nil
@@ -146,7 +150,7 @@ func (s Snapshot) restOfUpgrade(apply, ready Phase) []Phase {
 
 // hook is the phase of a mode that has actions, and nothing for one that has none.
 func (s Snapshot) hook(h slipway.Hook, m slipway.Mode, name string) []Phase {
-	if len(s.Driver.Spec.ActionsOf(h, m)) == 0 {
+	if len(s.acting().Spec.ActionsOf(h, m)) == 0 {
 		return nil
 	}
 	return one(Phase{Key: "hook." + string(h) + "." + string(m), Name: name, Act: ActHook, Hook: h, Mode: m})

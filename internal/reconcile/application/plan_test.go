@@ -22,6 +22,7 @@ func action(h slipway.Hook, m slipway.Mode) slipway.Action {
 var everyHook = driverWith(
 	action(slipway.Setup, slipway.Pre), action(slipway.Setup, slipway.Post),
 	action(slipway.Upgrade, slipway.Pre), action(slipway.Upgrade, slipway.Core), action(slipway.Upgrade, slipway.Post),
+	action(slipway.Rollback, slipway.Pre), action(slipway.Rollback, slipway.Core), action(slipway.Rollback, slipway.Post),
 )
 
 func names(phases []Phase) []string {
@@ -55,6 +56,14 @@ func TestPhasesStandInTheOrderOfTheReference(t *testing.T) {
 			Snapshot{Task: slipway.Task{Kind: slipway.UpgradeTask}, Driver: everyHook, Application: slipway.Application{Applied: 4},
 				Wanted: slipway.Revision{Number: 4}, Steps: done("check", "hook.upgrade.pre", "hook.upgrade.core")},
 			[]string{"Check the change", "Run the upgrade pre-hook", "Run the upgrade hook", "Run the upgrade post-hook"}},
+		{"a rollback runs the hooks of the driver that is left behind",
+			Snapshot{Task: slipway.Task{Kind: slipway.RollbackTask}, Driver: driverWith(action(slipway.Rollback, slipway.Pre)),
+				Left: &slipway.Driver{Spec: slipway.DriverSpec{Actions: []slipway.Action{action(slipway.Rollback, slipway.Post)}}}, Wanted: slipway.Revision{Number: 4}},
+			[]string{"Check the change", "Run the rollback hook", "Apply the configuration", "Wait until it is ready", "Run the rollback post-hook"}},
+		{"a rollback whose core action applied the change",
+			Snapshot{Task: slipway.Task{Kind: slipway.RollbackTask}, Driver: everyHook, Application: slipway.Application{Applied: 4},
+				Wanted: slipway.Revision{Number: 4}, Steps: done("check", "hook.rollback.pre", "hook.rollback.core")},
+			[]string{"Check the change", "Run the rollback pre-hook", "Run the rollback hook", "Run the rollback post-hook"}},
 		{"a retry whose core stays done",
 			Snapshot{Task: slipway.Task{Kind: slipway.UpgradeTask, Attempt: 2, Resume: slipway.Resume{Done: map[string]int64{"hook.upgrade.pre": 1, "hook.upgrade.core": 1}}},
 				Driver: everyHook, Application: slipway.Application{Applied: 4}, Wanted: slipway.Revision{Number: 4}, Steps: done("check")},

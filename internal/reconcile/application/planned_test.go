@@ -15,7 +15,7 @@ func TestPagesForetellThePhases(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []slipway.TaskKind{
 		slipway.InstallTask, slipway.UpgradeTask, slipway.ConfigureTask, slipway.DeleteTask,
-		slipway.RepairTask, slipway.StopTask, slipway.StartTask, slipway.VersionTask,
+		slipway.RepairTask, slipway.RollbackTask, slipway.StopTask, slipway.StartTask, slipway.VersionTask,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

@@ -73,6 +73,15 @@ func readSnapshot(ctx context.Context, tx *store.Tx, id int64) (s Snapshot, err 
 	if s.Wanted, err = tx.Revision(ctx, s.Application.ID, wanted); err != nil {
 		return s, err
 	}
-	s.Driver, err = tx.DriverByDigest(ctx, s.Wanted.DriverDigest)
-	return s, err
+	if s.Driver, err = tx.DriverByDigest(ctx, s.Wanted.DriverDigest); err != nil {
+		return s, err
+	}
+	if s.Change.Kind == slipway.RollbackChange && s.From != nil {
+		left, err := tx.DriverByDigest(ctx, s.From.DriverDigest)
+		if err != nil {
+			return s, err
+		}
+		s.Left = &left
+	}
+	return s, nil
 }

@@ -43,7 +43,7 @@ func (r *Reconciler) readyOptions(w *work) kube.ReadyOptions {
 		Components: map[string]time.Duration{}, ImageAfter: r.ImageAfter,
 		Redact: r.redactor(context.Background(), w.snap.Application, w.snap.Wanted.Spec),
 	}
-	for name, c := range w.snap.Driver.Spec.Components {
+	for name, c := range w.snap.components() {
 		o.Components[name] = c.ReadyTimeout
 	}
 	return o

@@ -29,7 +29,7 @@ func Verdict(a slipway.Action, out prefect.Outcome, redact func(string) string) 
 }
 
 // NotReached is the failure of an upgrade whose actions did not change the version.
-func NotReached(now, target string) error { return notReached(now, target) }
+func NotReached(now, target string) error { return notReached(slipway.UpgradeTask, now, target) }
 
 // EnvOf is the environment that the team set on a component.
 func EnvOf(c spec.ContextComponent) []kube.EnvVar { return envOf(c) }

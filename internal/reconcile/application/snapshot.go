@@ -1,6 +1,7 @@
 package application
 
 import (
+	"maps"
 	"slices"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -14,6 +15,7 @@ type Snapshot struct {
 	Wanted      slipway.Revision  // the revision to reach: the change's, or the applied one
 	From        *slipway.Revision // what was applied before an upgrade; nil for an install
 	Driver      slipway.Driver    // of Wanted
+	Left        *slipway.Driver   // of a rollback: the driver that is left behind, whose actions run
 	Steps       []slipway.Step    // in the order of their starts
 	Cancel      bool              // somebody asked for the end
 	Moved       bool              // a task that an action of this one started has changed the version
@@ -39,4 +41,27 @@ func (s Snapshot) done(key string) bool {
 	}
 	st, ok := s.step(key)
 	return ok && st.State == slipway.StepSucceeded
+}
+
+// acting is the driver whose actions the hooks run. A rollback is undone by who did it:
+// the earlier driver cannot know what the later one has changed.
+func (s Snapshot) acting() slipway.Driver {
+	if s.Left != nil {
+		return *s.Left
+	}
+	return s.Driver
+}
+
+// components are those that actions may name: the driver's, and of a rollback also those
+// that only the driver that is left behind has.
+func (s Snapshot) components() map[string]slipway.Component {
+	if s.Left == nil {
+		return s.Driver.Spec.Components
+	}
+	out := maps.Clone(s.Left.Spec.Components)
+	if out == nil {
+		out = map[string]slipway.Component{}
+	}
+	maps.Copy(out, s.Driver.Spec.Components)
+	return out
 }

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"changes", changes},
 		{"tasks", tasks},
 		{"retries", retries},
+		{"actions since", actionsSince},
 		{"steps", steps},
 		{"action runs", actionRuns},
 		{"action calls", actionCalls},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,6 +104,72 @@ func retries(w *world) {
 	if _, err := create(first); !errors.Is(err, store.ErrStale) {
 		t.Errorf("a second retry of one task: got %v, want ErrStale", err)
 	}
+}
+
+// What a rollback asks: who made a revision, and which actions have begun since.
+func actionsSince(w *world) {
+	t := w.T
+	a := w.application(w.environment("shop", "production"), "guestbook")
+	made := func(kind slipway.ChangeKind, revision int64, action, flow string) slipway.Change {
+		return put(w, func(ctx context.Context, tx *store.Tx) (slipway.Change, error) {
+			c, err := tx.CreateChange(ctx, slipway.Change{ApplicationID: a.ID, Kind: kind, Revision: revision})
+			if err != nil {
+				return c, err
+			}
+			task, err := tx.CreateTask(ctx, slipway.Task{Kind: slipway.UpgradeTask, Title: "t", ApplicationID: a.ID, ChangeID: c.ID})
+			if err != nil {
+				return c, err
+			}
+			epoch, err := tx.ClaimTask(ctx, task.ID, "r")
+			if err != nil {
+				return c, err
+			}
+			s, err := tx.OpenStep(ctx, task.ID, epoch, "hook", "hook")
+			if err != nil {
+				return c, err
+			}
+			run, err := tx.CreateActionRun(ctx, slipway.ActionRun{StepID: s.ID, Action: action, Key: fmt.Sprint(c.ID, action)})
+			if err != nil {
+				return c, err
+			}
+			run.FlowRunID = flow
+			if err := tx.UpdateActionRun(ctx, run); err != nil {
+				return c, err
+			}
+			c.TaskID = task.ID
+			return c, tx.FinishTask(ctx, task.ID, epoch, store.TaskEnd{State: slipway.Succeeded})
+		})
+	}
+	one := made(slipway.InstallChange, 1, "first", "since-1")
+	two := made(slipway.UpgradeChange, 2, "second", "since-2")
+	made(slipway.UpgradeChange, 3, "third", "") // intended, and Prefect was not asked
+	three := made(slipway.DeleteChange, 2, "fourth", "since-4")
+	since := func(number int64, at time.Time) []store.BegunAction {
+		return get(w, func(ctx context.Context, tx *store.Tx) ([]store.BegunAction, error) {
+			return tx.ActionsSince(ctx, a.ID, number, at)
+		})
+	}
+	later := time.Now().Add(time.Hour)
+	want := []store.BegunAction{{Action: "fourth", TaskID: three.TaskID, ChangeID: three.ID}, {Action: "second", TaskID: two.TaskID, ChangeID: two.ID}}
+	if diff := cmp.Diff(want, since(one.Number, later)); diff != "" {
+		t.Errorf("since change 1 (-want +got):\n%s", diff)
+	}
+	if got := since(99, later); len(got) > 0 {
+		t.Errorf("since a later change: %+v", got)
+	}
+	if got := since(99, time.Now().Add(-time.Hour)); len(got) != 3 {
+		t.Errorf("since an hour ago: %+v, want all that have begun", got)
+	}
+	by := get(w, func(ctx context.Context, tx *store.Tx) (slipway.Change, error) {
+		return tx.ChangeOfRevision(ctx, a.ID, 2)
+	})
+	if by.ID != two.ID {
+		t.Errorf("revision 2 was made by change %d, want %d", by.ID, two.ID)
+	}
+	w.wantKind("the change of no revision", w.try(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.ChangeOfRevision(ctx, a.ID, 99)
+		return err
+	}), slipway.NotFound)
 }
 
 func tasks(w *world) {
