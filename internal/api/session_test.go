@@ -135,3 +135,34 @@ func TestAReaderMayChangeTheirOwnPasswordOnly(t *testing.T) {
 		t.Errorf("their own role = %d %s, want 403", r.status, r.body)
 	}
 }
+
+// C3.3: nobody becomes the user of actions, however its name is written.
+func TestTheUserOfActionsBelongsToNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.furnish()
+	for _, name := range []string{"slipway-actions", "SLIPWAY-ACTIONS", "Slipway-Actions"} {
+		for _, tc := range []struct {
+			what, method, path string
+			body               any
+			status             int
+		}{
+			{"a login", "POST", "/login", wire.Login{Username: name, Password: password}, 401},
+			{"a password", "PATCH", "/users/" + name, `{"password":"correct horse battery staple"}`, 403},
+			{"the role of an administrator", "PATCH", "/users/" + name, `{"role":"administrator"}`, 403},
+			{"another name", "PATCH", "/users/" + name, `{"name":"mine"}`, 422},
+			{"its deletion", "DELETE", "/users/" + name, nil, 404}, // there is no such operation
+			{"a second one", "POST", "/users", wire.NewUser{Name: name, Role: "read-only", Password: password}, 422},
+			{"a token", "POST", "/tokens", `{"name":"mine","user":"` + name + `"}`, 403},
+		} {
+			if r := w.do(tc.method, tc.path, w.admin, tc.body); r.status != tc.status {
+				t.Errorf("%s of %s = %d %s, want %d", tc.what, name, r.status, r.body, tc.status)
+			}
+		}
+	}
+	var u wire.User
+	w.must(200, "GET", "/users/slipway-actions", w.admin, nil, &u)
+	if !u.BuiltIn || !u.Active || u.Role != "read-write" {
+		t.Errorf("the user is %+v, want it as it was", u)
+	}
+}

@@ -173,6 +173,14 @@ func TestActionsCallInTheirStep(t *testing.T) {
 		t.Errorf("an administrator's note = %d %s, want 403", r.status, r.body)
 	}
 
+	// What an administrator does takes effect at the next call, in words for an administrator.
+	w.must(200, "PATCH", "/users/slipway-actions", w.admin, `{"role":"read-only"}`, nil)
+	for _, r := range []response{w.do("GET", fmt.Sprintf("/action-calls/%d", first.ID), token, nil), w.do("POST", "/action-calls", token, stop, head...)} {
+		if p := r.problem(t); r.status != 403 || p.Detail != "user slipway-actions has the role read-only, and this needs read-write" || p.Hint != "an administrator can change its role under Users" {
+			t.Errorf("a call of a reader = %d %s (%s)", r.status, p.Detail, p.Hint)
+		}
+	}
+	w.must(200, "PATCH", "/users/slipway-actions", w.admin, `{"role":"read-write"}`, nil)
 	w.must(200, "PATCH", "/users/slipway-actions", w.admin, `{"active":false}`, nil)
 	p := w.must(401, "GET", fmt.Sprintf("/action-calls/%d", first.ID), token, nil, nil).problem(t)
 	if p.Detail != "user slipway-actions is deactivated" {

@@ -165,6 +165,19 @@ func (w *installation) signIn() *http.Cookie {
 // prefectObjects reads everything that Prefect's own API gives out of runs.
 func (w *installation) prefectObjects() map[string][]byte {
 	w.T.Helper()
+	out := map[string][]byte{}
+	for _, noun := range []string{"flow_runs", "flows", "deployments", "logs", "task_runs", "work_pools", "variables", "artifacts"} {
+		out[noun] = w.prefectFilter(noun)
+	}
+	if !bytes.Contains(out["flow_runs"], []byte("leaky")) {
+		w.T.Error("Prefect shows no run of the leaky action, so nothing was shown about Prefect")
+	}
+	return out
+}
+
+// prefectFilter reads all objects of one kind from the Prefect that the server started.
+func (w *installation) prefectFilter(noun string) []byte {
+	w.T.Helper()
 	auth := strings.TrimSpace(world.ReadFile(w.T, filepath.Join(w.Dir, "data", "prefect", "auth")))
 	var server struct {
 		Port int `json:"port"`
@@ -173,29 +186,22 @@ func (w *installation) prefectObjects() map[string][]byte {
 		w.T.Fatalf("where Prefect listens: %v", err)
 	}
 	user, password, _ := strings.Cut(auth, ":")
-	out := map[string][]byte{}
-	for _, noun := range []string{"flow_runs", "flows", "deployments", "logs", "task_runs", "work_pools", "variables", "artifacts"} {
-		req, err := http.NewRequestWithContext(w.T.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/api/%s/filter", server.Port, noun), strings.NewReader("{}"))
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		req.SetBasicAuth(user, password)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK {
-			w.T.Fatalf("Prefect's %s: status %d, %v", noun, resp.StatusCode, err)
-		}
-		out[noun] = body
+	req, err := http.NewRequestWithContext(w.T.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/api/%s/filter", server.Port, noun), strings.NewReader("{}"))
+	if err != nil {
+		w.T.Fatal(err)
 	}
-	if !bytes.Contains(out["flow_runs"], []byte("leaky")) {
-		w.T.Error("Prefect shows no run of the leaky action, so nothing was shown about Prefect")
+	req.SetBasicAuth(user, password)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.T.Fatal(err)
 	}
-	return out
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		w.T.Fatalf("Prefect's %s: status %d, %v", noun, resp.StatusCode, err)
+	}
+	return body
 }
 
 // processes watches /proc while a test runs.

@@ -234,3 +234,23 @@ func TestACallIsCarriedOutOnceWhoeverComes(t *testing.T) {
 		}
 	})
 }
+
+// C5.2, C6.1: a call that started a task ends as that task did, with its words.
+func TestACallEndsAsItsTaskDoes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		child slipway.Task
+		want  store.CallEnd
+	}{
+		{"well", slipway.Task{ID: 7, Kind: slipway.StopTask, State: slipway.Succeeded}, store.CallEnd{State: slipway.CallSucceeded, Result: []byte(`{"task":7}`)}},
+		{"badly", slipway.Task{ID: 7, Kind: slipway.StopTask, State: slipway.Failed, Error: "pod web-1 is terminating"},
+			store.CallEnd{State: slipway.CallFailed, Code: slipway.CodeTaskFailed, Error: "Stop components (task 7) failed: pod web-1 is terminating"}},
+		{"by a cancel", slipway.Task{ID: 7, Kind: slipway.VersionTask, State: slipway.Cancelled},
+			store.CallEnd{State: slipway.CallFailed, Code: slipway.CodeTaskFailed, Error: "Change the version (task 7) failed: cancelled"}},
+	} {
+		if diff := cmp.Diff(childEnd(tc.child), tc.want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", tc.name, diff)
+		}
+	}
+}

@@ -1,13 +1,16 @@
 package application
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"slipway.dev/slipway/internal/auth"
 	"slipway.dev/slipway/internal/outside/prefect"
 	"slipway.dev/slipway/internal/redact"
 	"slipway.dev/slipway/internal/slipway"
@@ -323,4 +326,50 @@ func (r *Reconciler) mustSnapshot(t *testing.T, id int64) Snapshot {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// World: SQLite with real tokens, and a fake world. C3.1, C13: the process dies while an
+// action runs. The next one starts nothing again, and what both lives minted ends with the
+// task.
+func TestTheTokensOfADeadProcessEndWithTheTask(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, upgradeScene, act("pre", slipway.Upgrade, slipway.Pre), act("post", slipway.Upgrade, slipway.Post))
+	who, err := auth.New(auth.Config{Store: s.store})
+	s.must(err)
+	t.Cleanup(who.Close)
+	s.must(who.EnsureActionsUser(t.Context()))
+	s.r.Tokens = who
+	ask := func(token string) error {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		_, err := who.Authenticate(t.Context(), r)
+		return err
+	}
+	life, die := context.WithCancel(t.Context())
+	s.play("pre", func(l prefect.Launch) prefect.Outcome { die(); return completed() })
+	s.play("post", func(l prefect.Launch) prefect.Outcome {
+		for name, l := range s.world.launches {
+			if err := ask(l.Env["SLIPWAY_TOKEN"]); err != nil {
+				t.Errorf("while the task runs, the token of %s is refused: %v", name, err)
+			}
+		}
+		return completed()
+	})
+	if _, err := s.r.Task(life, s.task.ID); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the first life ended with %v", err)
+	}
+	s.play("pre", nil)
+	s.carry(s.task.ID)
+	if got := s.read(s.task.ID); got.State != slipway.Succeeded || !slices.Equal(s.world.launched, []string{"pre", "post"}) {
+		t.Errorf("the task %s (%s); started were %q, want each action once", got.State, got.Error, s.world.launched)
+	}
+	first, second := s.world.launches["pre"].Env["SLIPWAY_TOKEN"], s.world.launches["post"].Env["SLIPWAY_TOKEN"]
+	if first == second {
+		t.Error("the second life has the first one's token, which is kept nowhere")
+	}
+	for _, token := range []string{first, second} {
+		if err := ask(token); !slipway.Is(err, slipway.Unauthenticated) || !strings.Contains(err.Error(), "revoked") {
+			t.Errorf("after the end of the task a token of its actions is answered with %v", err)
+		}
+	}
 }

@@ -268,3 +268,25 @@ func TestTheResultHoldsTheLinkedTasks(t *testing.T) {
 		t.Errorf("an upgrade whose action caught a failure %s: %s", task.State, task.Error)
 	}
 }
+
+// What a person stops or starts is no change of its own, and the cluster's record says how
+// the application fares afterwards all the same.
+func TestTheRecordHearsOfAStop(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, upgradeScene)
+	s.world.ws["worker"] = []kube.Workload{{Kind: kube.KindDeployment, Name: "guestbook-worker"}}
+	s.carry(s.task.ID)
+	var stop slipway.Task
+	s.must(s.store.InTx(t.Context(), func(tx *store.Tx) (err error) {
+		stop, err = tx.CreateTask(t.Context(), slipway.Task{Kind: slipway.StopTask, Title: "stop worker", ApplicationID: s.app.ID, Args: []byte(`{"components":["worker"]}`)})
+		return err
+	}))
+	s.carry(stop.ID)
+	if got := s.read(stop.ID); got.State != slipway.Succeeded {
+		t.Fatalf("the stop %s: %s", got.State, got.Error)
+	}
+	last := s.world.statuses[len(s.world.statuses)-1]
+	if last.Change != 1 || last.State != kube.RecordReady || !strings.Contains(last.Message, "worker is stopped since task") {
+		t.Errorf("the record says %+v", last)
+	}
+}

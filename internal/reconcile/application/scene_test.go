@@ -46,6 +46,15 @@ type playedWorld struct {
 	stopped  [][]kube.Workload
 	replicas []*int // of starts
 	stopping func()
+	statuses []kube.RecordStatus
+}
+
+func (w *playedWorld) SetRecordStatus(_ context.Context, _ slipway.Application, s kube.RecordStatus) error {
+	if w.record > s.Change {
+		return &kube.ErrNewer{Number: w.record}
+	}
+	w.statuses = append(w.statuses, s)
+	return nil
 }
 
 func (w *playedWorld) Workloads(_ context.Context, _ slipway.Application, selector map[string]string) ([]kube.Workload, error) {

@@ -336,15 +336,47 @@ func (w *work) tellCluster(ctx context.Context, state kube.RecordState, message 
 	defer stop()
 	now, err := w.r.read(ctx, w.snap.Task.ID)
 	if err == nil {
-		status := kube.RecordStatus{Change: w.snap.Change.Number, State: state, Message: message, Version: now.Application.AppVersion}
+		number := w.snap.Change.Number
+		if number == 0 { // a stop, a start: it says how the change fares that is there
+			number, err = w.r.changeOnCluster(ctx, now.Application)
+		}
+		status := kube.RecordStatus{Change: number, State: state, Message: message, Version: now.Application.AppVersion}
 		if status.Message == "" {
 			status.Message = w.snap.Task.Title
 		}
-		err = w.r.Cluster.SetRecordStatus(ctx, now.Application, status)
+		if err == nil {
+			err = w.r.Cluster.SetRecordStatus(ctx, now.Application, status)
+		}
+	}
+	var newer *kube.ErrNewer
+	if errors.As(err, &newer) {
+		return // the record is a later change's, which this one leaves alone
 	}
 	if err != nil && !slipway.Is(err, slipway.NotFound) {
 		w.r.Log.WarnContext(ctx, "the cluster's record was not updated", "application", w.snap.Application.Ref(), "error", err)
 	}
+}
+
+// changeOnCluster is the number of the change whose revision the cluster has.
+func (r *Reconciler) changeOnCluster(ctx context.Context, app slipway.Application) (number int64, err error) {
+	err = r.Store.Read(ctx, func(tx *store.Tx) error {
+		for page := (store.Page{Limit: store.MaxLimit}); ; {
+			list, err := tx.Changes(ctx, app.ID, page)
+			if err != nil {
+				return err
+			}
+			for _, c := range list.Items {
+				if c.Revision == app.Applied && c.Revision != 0 {
+					number = c.Number
+					return nil
+				}
+			}
+			if page.After = list.Next; page.After == "" {
+				return nil
+			}
+		}
+	})
+	return number, err
 }
 
 func applicationEvent(s Snapshot) slipway.Event {
