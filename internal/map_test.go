@@ -47,6 +47,7 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/reconcile/application", "internal/slipway internal/store internal/task internal/spec internal/secret internal/redact internal/outside/kube internal/outside/helm internal/outside/prefect"},
 	{"internal/author", "internal/slipway internal/spec internal/spec/template contract internal/reconcile/application internal/outside/kube internal/outside/helm internal/outside/prefect"},
 	{"internal/reconcile/pool", "internal/slipway"},
+	{"internal/webhook", "internal/slipway"},
 	{"internal/view", "internal/slipway internal/store internal/spec"},
 	{"internal/api", "internal/slipway internal/wire contract internal/auth internal/change internal/view"},
 	{"internal/dashboard", "internal/slipway internal/auth internal/change internal/view"},
