@@ -6,7 +6,7 @@
 //	accepted, or refused    change      wanted state, audit and wake-up, in one transaction
 //	kept until done         task        durable wake-ups; tasks and steps that people see
 //	wanted against seen     reconcile   snapshot → Plan (pure) → act → record → again
-//	the world               outside     Kubernetes, Helm, Prefect, registries, git: one folder each
+//	the world               outside     Kubernetes, Helm, Prefect, forges, registries, git: a folder each
 //	what the world says     observe     written down; wakes whom it concerns; decides nothing
 //	what people read        view        one question of a page, one query
 //

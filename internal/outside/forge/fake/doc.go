@@ -1,0 +1,9 @@
+// Package fake is a forge in memory that behaves as GitHub does where a runner pool can
+// tell: single-use configurations, names that are taken, jobs that go to any runner with
+// their labels, a busy flag that lags, reruns that wait for the run's end, deliveries that
+// are lost and repeated. It implements the contract, and Handler speaks it as GitHub's REST
+// API, so that the real client can be pointed at it.
+//
+// It is for tests, the simulation and the demonstration. Nothing that it shows is evidence
+// of how the real GitHub behaves.
+package fake

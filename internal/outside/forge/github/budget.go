@@ -1,0 +1,279 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"slipway.dev/slipway/internal/outside/forge"
+)
+
+// BudgetOptions bound what one credential does. Zero values mean the defaults, which stay
+// well below what GitHub allows: 100 requests at once, 900 points a minute, and 180 runner
+// configurations a minute.
+type BudgetOptions struct {
+	Concurrency   int           // requests at once; 20
+	PerSecond     float64       // requests; 10
+	Registrations float64       // configurations of runners in a second; 2.5
+	Patience      time.Duration // how long a request waits for its turn before it is refused; 5 s
+}
+
+// Budget is what one credential may still do. It is shared by all clients of it.
+type Budget struct {
+	opts          BudgetOptions
+	slots         chan struct{}
+	pace          *rate.Limiter
+	registrations *rate.Limiter
+
+	mu        sync.Mutex
+	limit     int
+	remaining int
+	reset     time.Time
+	until     time.Time // nothing is sent before
+	strikes   int       // refusals without a time, one after the other
+}
+
+const (
+	defaultConcurrency   = 20
+	defaultPerSecond     = 10
+	defaultRegistrations = 2.5
+	defaultPatience      = 5 * time.Second
+	burst                = 30
+	// firstPause is how long to keep away when GitHub says "too fast" and not for how long.
+	// Its documentation asks for a minute, and for more each time.
+	firstPause, longestPause = time.Minute, 15 * time.Minute
+)
+
+// NewBudget returns a full budget.
+func NewBudget(o BudgetOptions) *Budget {
+	if o.Concurrency <= 0 {
+		o.Concurrency = defaultConcurrency
+	}
+	if o.PerSecond <= 0 {
+		o.PerSecond = defaultPerSecond
+	}
+	if o.Registrations <= 0 {
+		o.Registrations = defaultRegistrations
+	}
+	if o.Patience <= 0 {
+		o.Patience = defaultPatience
+	}
+	return &Budget{
+		opts: o, slots: make(chan struct{}, o.Concurrency),
+		pace: rate.NewLimiter(rate.Limit(o.PerSecond), burst), registrations: rate.NewLimiter(rate.Limit(o.Registrations), burst),
+	}
+}
+
+// BudgetState is what people and metrics see of a budget.
+type BudgetState struct {
+	Limit, Remaining int       // of the hour, as GitHub told last; 0 and 0: it told nothing
+	Reset            time.Time // when Remaining is full again
+	Until            time.Time // nothing is sent before; zero: it is
+	InFlight         int
+}
+
+// State returns the budget as it stands.
+func (b *Budget) State() BudgetState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := BudgetState{Limit: b.limit, Remaining: b.remaining, Reset: b.reset, InFlight: len(b.slots)}
+	if b.until.After(time.Now()) {
+		s.Until = b.until
+	}
+	return s
+}
+
+// Over returns a transport that spends the budget.
+func (b *Budget) Over(next http.RoundTripper) http.RoundTripper { return &spending{b, next} }
+
+type spending struct {
+	budget *Budget
+	next   http.RoundTripper
+}
+
+// RoundTrip waits for the request's turn, if that is near, and refuses it otherwise: a
+// caller that knows how long to wait can do something else meanwhile.
+func (s *spending) RoundTrip(r *http.Request) (*http.Response, error) {
+	b := s.budget
+	if err := b.turn(r); err != nil {
+		return nil, err
+	}
+	select {
+	case b.slots <- struct{}{}:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	res, err := s.next.RoundTrip(r)
+	if err != nil {
+		<-b.slots
+		return nil, err
+	}
+	b.learn(res)
+	// The request is in flight until its answer was read.
+	res.Body = &ending{ReadCloser: res.Body, end: sync.OnceFunc(func() { <-b.slots })}
+	return res, nil
+}
+
+type ending struct {
+	io.ReadCloser
+	end func()
+}
+
+func (e *ending) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
+}
+
+// turn waits until a request may be sent.
+func (b *Budget) turn(r *http.Request) error {
+	now := time.Now()
+	b.mu.Lock()
+	wait := b.until.Sub(now)
+	b.mu.Unlock()
+	limiters := []*rate.Limiter{b.pace}
+	if strings.HasSuffix(r.URL.Path, "/generate-jitconfig") {
+		limiters = append(limiters, b.registrations)
+	}
+	if wait > b.opts.Patience {
+		return throttled(wait) // before anything is taken from the limiters
+	}
+	var taken []*rate.Reservation
+	for _, l := range limiters {
+		res := l.ReserveN(now, 1)
+		taken = append(taken, res)
+		wait = max(wait, res.DelayFrom(now))
+	}
+	giveBack := func() {
+		for _, t := range taken {
+			t.CancelAt(now)
+		}
+	}
+	if wait > b.opts.Patience {
+		giveBack()
+		return throttled(wait)
+	}
+	if err := sleep(r.Context(), wait); err != nil {
+		giveBack()
+		return err
+	}
+	return nil
+}
+
+func throttled(wait time.Duration) error {
+	wait = wait.Round(time.Second)
+	return forge.Fail(forge.Throttled, fmt.Sprintf("GitHub's limit for this credential is reached for another %s", wait),
+		"it goes on by itself; another credential has a limit of its own", nil).Wait(wait)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// learn reads what an answer says of the limits.
+func (b *Budget) learn(res *http.Response) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if n, err := strconv.Atoi(res.Header.Get("X-RateLimit-Limit")); err == nil {
+		b.limit = n
+	}
+	remaining, err := strconv.Atoi(res.Header.Get("X-RateLimit-Remaining"))
+	spent := err == nil && remaining == 0
+	if err == nil {
+		b.remaining = remaining
+	}
+	if at, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+		b.reset = time.Unix(at, 0)
+	}
+	after, told := retryAfter(res.Header.Get("Retry-After"), now)
+	refused := res.StatusCode == http.StatusForbidden || res.StatusCode == http.StatusTooManyRequests
+	switch {
+	case told && (refused || res.StatusCode == http.StatusServiceUnavailable):
+		b.away(now, after)
+	case refused && spent && b.reset.After(now), spent && b.reset.After(now) && res.StatusCode < http.StatusBadRequest:
+		b.away(now, b.reset.Sub(now))
+	case res.StatusCode == http.StatusTooManyRequests:
+		b.away(now, min(firstPause<<min(b.strikes, 8), longestPause))
+		b.strikes++
+	case res.StatusCode < http.StatusBadRequest:
+		b.strikes = 0
+	}
+}
+
+// away keeps requests back, with a little more than was asked for, and never all until the
+// same moment.
+func (b *Budget) away(now time.Time, d time.Duration) {
+	d += time.Duration(rand.Int64N(int64(d/10) + int64(time.Second)))
+	if until := now.Add(d); until.After(b.until) {
+		b.until = until
+	}
+}
+
+// hold keeps requests back after a refusal whose headers told no time.
+func (b *Budget) hold() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if b.until.After(now) {
+		return b.until.Sub(now)
+	}
+	b.away(now, min(firstPause<<min(b.strikes, 8), longestPause))
+	b.strikes++
+	return b.until.Sub(now)
+}
+
+// retryAfter reads seconds, or a date.
+func retryAfter(s string, now time.Time) (time.Duration, bool) {
+	if s == "" {
+		return 0, false
+	}
+	const longest = 24 * time.Hour // or an overflow would make it short
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return min(time.Duration(min(max(n, 0), int64(longest/time.Second)))*time.Second, longest), true
+	}
+	if at, err := http.ParseTime(s); err == nil {
+		return min(max(at.Sub(now), 0), longest), true
+	}
+	return 0, false
+}
+
+// Budgets keeps one budget for each credential.
+type Budgets struct {
+	Options BudgetOptions
+
+	mu    sync.Mutex
+	known map[string]*Budget
+}
+
+// Of returns the budget of a credential, by its key.
+func (s *Budgets) Of(key string) *Budget {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[string]*Budget{}
+	}
+	b := s.known[key]
+	if b == nil {
+		b = NewBudget(s.Options)
+		s.known[key] = b
+	}
+	return b
+}

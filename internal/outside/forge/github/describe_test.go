@@ -1,0 +1,482 @@
+package github
+
+// World: GitHub's published description of its API, in testdata.
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// description checks requests and responses against what GitHub says of its API.
+type description struct {
+	doc   map[string]any
+	paths []described
+
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema
+	seen     map[string]int // "GET /orgs/{org}/actions/runners" → how often it was used
+}
+
+type described struct {
+	template string
+	form     *regexp.Regexp
+	names    []string
+}
+
+const prefix = "/api/v3"
+
+var published = sync.OnceValues(func() (map[string]any, error) {
+	f, err := os.Open("testdata/openapi.json.gz")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(z)
+	if err != nil {
+		return nil, err
+	}
+	return asMap(nullable(doc)), nil
+})
+
+func newDescription(t testing.TB) *description {
+	t.Helper()
+	doc, err := published()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &description{doc: doc, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, seen: map[string]int{}}
+	if err := d.compiler.AddResource("openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	variable := regexp.MustCompile(`\{([^}]+)\}`)
+	for template := range asMap(doc["paths"]) {
+		x := described{template: template}
+		for _, m := range variable.FindAllStringSubmatch(template, -1) {
+			x.names = append(x.names, m[1])
+		}
+		x.form = regexp.MustCompile("^" + variable.ReplaceAllString(template, "([^/]+)") + "$")
+		d.paths = append(d.paths, x)
+	}
+	// A path without a variable comes before one with it.
+	slices.SortFunc(d.paths, func(a, b described) int { return len(a.names) - len(b.names) })
+	return d
+}
+
+// nullable writes OpenAPI 3.0's "nullable" as JSON Schema does.
+func nullable(x any) any {
+	switch x := x.(type) {
+	case []any:
+		for i := range x {
+			x[i] = nullable(x[i])
+		}
+		return x
+	case map[string]any:
+		for k := range x {
+			x[k] = nullable(x[k])
+		}
+		if x["nullable"] != true {
+			return x
+		}
+		delete(x, "nullable")
+		if kind, ok := x["type"].(string); ok {
+			x["type"] = []any{kind, "null"}
+			if e, ok := x["enum"].([]any); ok && !slices.Contains(e, nil) {
+				x["enum"] = append(e, nil)
+			}
+			return x
+		}
+		return map[string]any{"anyOf": []any{x, map[string]any{"type": "null"}}}
+	}
+	return x
+}
+
+func asMap(x any) map[string]any {
+	m, _ := x.(map[string]any)
+	return m
+}
+
+// at follows a pointer such as #/components/parameters/org.
+func (d *description) at(x any) (any, string) {
+	place := ""
+	for {
+		ref, ok := asMap(x)["$ref"].(string)
+		if !ok {
+			return x, place
+		}
+		place = ref
+		x = d.doc
+		for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+			x = asMap(x)[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+		}
+	}
+}
+
+// operation finds what a request asks for.
+func (d *description) operation(method, path string) (op map[string]any, name string, values map[string]string, err error) {
+	for _, p := range d.paths {
+		m := p.form.FindStringSubmatch(path)
+		if m == nil {
+			continue
+		}
+		op = asMap(asMap(asMap(d.doc["paths"])[p.template])[strings.ToLower(method)])
+		if op == nil {
+			continue
+		}
+		values = map[string]string{}
+		for i, n := range p.names {
+			values[n] = m[i+1]
+		}
+		return op, method + " " + p.template, values, nil
+	}
+	return nil, "", nil, fmt.Errorf("GitHub describes no %s %s", method, path)
+}
+
+// validate checks a value against the schema at a place of the document.
+func (d *description) validate(place string, v any) error {
+	d.mu.Lock()
+	s := d.schemas[place]
+	if s == nil {
+		var err error
+		if s, err = d.compiler.Compile("openapi.json" + place); err != nil {
+			d.mu.Unlock()
+			return fmt.Errorf("compile %s: %w", place, err)
+		}
+		d.schemas[place] = s
+	}
+	d.mu.Unlock()
+	return s.Validate(v)
+}
+
+func pointer(parts ...string) string {
+	out := "#"
+	for _, p := range parts {
+		out += "/" + url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	return out
+}
+
+// request checks a request.
+func (d *description) request(r *http.Request, body []byte) error {
+	path := strings.TrimPrefix(r.URL.Path, prefix)
+	op, name, values, err := d.operation(r.Method, path)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.seen[name]++
+	d.mu.Unlock()
+	_, template, _ := strings.Cut(name, " ")
+	here := []string{"paths", template, strings.ToLower(r.Method)}
+	known := map[string]bool{}
+	params, _ := op["parameters"].([]any)
+	for i, p := range params {
+		resolved, ref := d.at(p)
+		m := asMap(resolved)
+		place := pointer(append(here, "parameters", strconv.Itoa(i), "schema")...)
+		if ref != "" {
+			place = ref + "/schema"
+		}
+		key, _ := m["name"].(string)
+		var given string
+		var has bool
+		switch m["in"] {
+		case "path":
+			given, has = values[key]
+		case "query":
+			known[key] = true
+			given, has = r.URL.Query().Get(key), r.URL.Query().Has(key)
+		}
+		if !has {
+			if m["required"] == true {
+				return fmt.Errorf("%s lacks %s", name, key)
+			}
+			continue
+		}
+		if err := d.validate(place, typed(asMap(m["schema"]), given)); err != nil {
+			return fmt.Errorf("%s: %s=%s: %w", name, key, given, err)
+		}
+	}
+	for key := range r.URL.Query() {
+		if !known[key] {
+			return fmt.Errorf("%s has no parameter %s", name, key)
+		}
+	}
+	return d.body(name, here, op, body)
+}
+
+func (d *description) body(name string, here []string, op map[string]any, body []byte) error {
+	described := asMap(op["requestBody"])
+	switch {
+	case described == nil && len(bytes.TrimSpace(body)) > 0 && string(bytes.TrimSpace(body)) != "null":
+		return fmt.Errorf("%s takes no body, and was sent %s", name, body)
+	case described == nil:
+		return nil
+	case len(body) == 0:
+		if described["required"] == true {
+			return fmt.Errorf("%s lacks its body", name)
+		}
+		return nil
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%s was sent no JSON: %w", name, err)
+	}
+	place := append(slices.Clone(here), "requestBody", "content", "application/json", "schema")
+	if err := d.validate(pointer(place...), v); err != nil {
+		return fmt.Errorf("%s: its body: %w", name, err)
+	}
+	// What a schema does not name it lets pass; we send nothing that it does not name.
+	schema, _ := d.at(asMap(asMap(asMap(described["content"])["application/json"])["schema"]))
+	for key := range asMap(v) {
+		if _, ok := asMap(asMap(schema)["properties"])[key]; !ok {
+			return fmt.Errorf("%s: its body has no %s", name, key)
+		}
+	}
+	return nil
+}
+
+// typed reads a parameter as the type that its schema names.
+func typed(schema map[string]any, s string) any {
+	switch schema["type"] {
+	case "integer", "number":
+		return json.Number(s)
+	case "boolean":
+		return s == "true"
+	}
+	return s
+}
+
+// undescribed are the refusals that GitHub makes everywhere, and describes in prose alone.
+var undescribed = []int{401, 403, 404, 409, 422, 429, 500, 502, 503}
+
+// response checks a response, after it was completed with what its schema requires.
+func (d *description) response(r *http.Request, code int, raw []byte) ([]byte, error) {
+	op, name, _, err := d.operation(r.Method, strings.TrimPrefix(r.URL.Path, prefix))
+	if err != nil {
+		return nil, err
+	}
+	_, template, _ := strings.Cut(name, " ")
+	answer, ref := d.at(asMap(op["responses"])[strconv.Itoa(code)])
+	if answer == nil {
+		if slices.Contains(undescribed, code) {
+			return raw, nil
+		}
+		return nil, fmt.Errorf("%s does not answer with %d", name, code)
+	}
+	content := asMap(asMap(asMap(answer)["content"])["application/json"])
+	if content["schema"] == nil {
+		if len(raw) > 0 {
+			return nil, fmt.Errorf("%s answers %d without a body, and there is %s", name, code, raw)
+		}
+		return raw, nil
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("%s answered %d without JSON: %w", name, code, err)
+	}
+	v = d.complete(content["schema"], v, 0)
+	base := pointer("paths", template, strings.ToLower(r.Method), "responses", strconv.Itoa(code))
+	if ref != "" {
+		base = ref
+	}
+	if err := d.validate(base+"/content/application~1json/schema", v); err != nil {
+		return nil, fmt.Errorf("%s: its answer %d: %w", name, code, err)
+	}
+	return json.Marshal(v)
+}
+
+// complete adds to a value what its schema requires, as plain as can be, so that the client
+// reads the whole of what GitHub sends and not only what the fake knows.
+func (d *description) complete(schema, have any, depth int) any {
+	resolved, _ := d.at(schema)
+	s := asMap(resolved)
+	if all, ok := s["allOf"].([]any); ok {
+		for _, part := range all {
+			have = d.complete(part, have, depth+1)
+		}
+		return have
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if some, ok := s[key].([]any); ok {
+			return d.complete(some[0], have, depth+1)
+		}
+	}
+	if list, ok := have.([]any); ok {
+		for i := range list {
+			list[i] = d.complete(s["items"], list[i], depth+1)
+		}
+		return list
+	}
+	m, isMap := have.(map[string]any)
+	if !isMap {
+		return have
+	}
+	properties := asMap(s["properties"])
+	for key, v := range m {
+		if p, ok := properties[key]; ok {
+			m[key] = d.complete(p, v, depth+1)
+		}
+	}
+	required, _ := s["required"].([]any)
+	for _, key := range required {
+		if name, _ := key.(string); m[name] == nil {
+			if _, there := m[name]; !there {
+				m[name] = d.plain(properties[name], depth+1)
+			}
+		}
+	}
+	return m
+}
+
+// plain makes the plainest value that a schema takes.
+func (d *description) plain(schema any, depth int) any {
+	resolved, _ := d.at(schema)
+	s := asMap(resolved)
+	if all, ok := s["allOf"].([]any); ok {
+		return d.complete(s, d.plain(all[0], depth+1), depth)
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if some, ok := s[key].([]any); ok {
+			for _, one := range some {
+				if asMap(one)["type"] == "null" {
+					return nil
+				}
+			}
+			return d.plain(some[0], depth+1)
+		}
+	}
+	if e, ok := s["enum"].([]any); ok {
+		return e[0]
+	}
+	kind, _ := s["type"].(string)
+	if _, ok := s["type"].([]any); ok {
+		return nil // one of its types is null
+	}
+	switch {
+	case kind == "string" && s["format"] == "date-time":
+		return "2026-01-02T03:04:05Z"
+	case kind == "string" && s["format"] == "uri":
+		return "https://example.com/plain"
+	case kind == "string":
+		return "plain"
+	case kind == "integer", kind == "number":
+		return json.Number("1")
+	case kind == "boolean":
+		return false
+	case kind == "array":
+		return []any{}
+	}
+	return d.complete(s, map[string]any{}, depth)
+}
+
+// checking is a transport that lets nothing pass that GitHub would not describe.
+type checking struct {
+	t     testing.TB
+	d     *description
+	next  http.RoundTripper
+	quiet bool // faults are returned, and fail no test
+}
+
+func (c *checking) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasPrefix(r.URL.Path, prefix) {
+		return c.next.RoundTrip(r)
+	}
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if err := c.fault(c.d.request(r, body)); err != nil {
+		return nil, err
+	}
+	res, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := res.Body.Close(); err != nil {
+		return nil, err
+	}
+	whole, err := c.d.response(r, res.StatusCode, raw)
+	if err := c.fault(err); err != nil {
+		return nil, err
+	}
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(whole)), int64(len(whole))
+	res.Header.Del("Content-Length")
+	return res, nil
+}
+
+func (c *checking) fault(err error) error {
+	if err != nil && !c.quiet {
+		c.t.Error(err)
+	}
+	return err
+}
+
+// A check that lets everything pass would show nothing.
+func TestTheDescriptionRefusesWhatGitHubDoesNotDescribe(t *testing.T) {
+	t.Parallel()
+	d := newDescription(t)
+	for _, tc := range []struct{ name, method, path, body, says string }{
+		{"a path that is none", "GET", "/orgs/team/actions/walkers", "", "describes no"},
+		{"a method that is none", "PUT", "/orgs/team/actions/runners", "", "describes no"},
+		{"a parameter that is none", "GET", "/orgs/team/actions/runners?nom=x", "", "no parameter nom"},
+		{"a parameter of another type", "GET", "/orgs/team/actions/runners?per_page=many", "", "per_page"},
+		{"a number in the path that is none", "GET", "/orgs/team/actions/runners/abc", "", "runner_id"},
+		{"a body without labels", "POST", "/orgs/team/actions/runners/generate-jitconfig", `{"name":"x","runner_group_id":1}`, "labels"},
+		{"a body with a group that is text", "POST", "/orgs/team/actions/runners/generate-jitconfig", `{"name":"x","runner_group_id":"1","labels":["x"]}`, "runner_group_id"},
+		{"a body with more than it may have", "POST", "/orgs/team/actions/runners/generate-jitconfig", `{"name":"x","runner_group_id":1,"labels":["x"],"more":1}`, "has no more"},
+		{"a body where none is taken", "DELETE", "/orgs/team/actions/runners/1", `{"x":1}`, "takes no body"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), tc.method, "http://127.0.0.1"+prefix+tc.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.request(r, []byte(tc.body)); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want …%s…", tc.name, err, tc.says)
+		}
+	}
+	for _, tc := range []struct {
+		name, path, body string
+		code             int
+		says             string
+	}{
+		{"a status that is none", "/orgs/team/actions/runners", "{}", 299, "does not answer with 299"},
+		{"an id that is text", "/orgs/team/actions/runners", `{"total_count":1,"runners":[{"id":"1","labels":[]}]}`, 200, "/runners/0/id"},
+		{"no JSON", "/orgs/team/actions/runners", "<html>", 200, "without JSON"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1"+prefix+tc.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.response(r, tc.code, []byte(tc.body)); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want …%s…", tc.name, err, tc.says)
+		}
+	}
+}
