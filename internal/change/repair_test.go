@@ -63,6 +63,28 @@ func TestRepair(t *testing.T) {
 	w.refused(err, slipway.Conflict, "to look at")
 }
 
+func TestAFailedRepairIsRetried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, one := w.installed(), int64(1)
+	r, err := w.s.Repair(t.Context(), w.writer, RepairInput{ApplicationID: a.Application.ID, ExpectedRevision: &one})
+	w.ok(err)
+	w.failIn(r, "check", "apply")
+	plan, err := w.s.PlanRetry(t.Context(), w.reader, RetryInput{TaskID: r.Task.ID})
+	w.ok(err)
+	var got []string
+	for _, s := range plan.Steps {
+		got = append(got, s.Key+" "+string(s.Fate))
+	}
+	if diff := cmp.Diff([]string{"check repeated", "apply repeated", "ready follows"}, got); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	again, err := w.s.RetryTask(t.Context(), w.writer, RetryInput{TaskID: r.Task.ID})
+	if err != nil || again.Task.Kind != slipway.RepairTask || again.Change.ID != r.Change.ID {
+		t.Errorf("the retry is %+v, %v", again, err)
+	}
+}
+
 func TestNothingToRepairYet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

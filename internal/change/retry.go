@@ -126,6 +126,9 @@ func prepareRetry(ctx context.Context, tx *store.Tx, c slipway.Caller, in RetryI
 
 // driverOfHooks is the driver whose actions the hooks of a change run.
 func driverOfHooks(ctx context.Context, tx *store.Tx, ch slipway.Change) (slipway.Driver, error) {
+	if ch.Kind == slipway.RepairChange {
+		return slipway.Driver{}, nil // it names no revision, and runs no hooks
+	}
 	number := ch.Revision
 	if ch.Kind == slipway.RollbackChange {
 		number = ch.FromRevision // the later driver undoes what it did
