@@ -49,9 +49,19 @@ func (p *Problem) Error() string             { return p.Detail }
 func (p *Problem) GetStatus() int            { return p.Status }
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
+// statusGone is the answer to who has gone away meanwhile, as a long poll that was
+// interrupted. Nobody reads it but the log and the metrics, in which it must be no fault of
+// the server; the number is the one that proxies use.
+const statusGone = 499
+
 // problem turns an error into what its reader may see. The rest goes to the log.
 func (s *service) problem(ctx context.Context, err error) *Problem {
 	p := &Problem{wire.Problem{RequestID: aboutOf(ctx).id}, http.Header{}}
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		s.Log.DebugContext(ctx, "whoever asked has gone", "request_id", p.RequestID, "error", err)
+		p.Kind, p.Status, p.Title = string(slipway.Unavailable), statusGone, "Client Closed Request"
+		return p
+	}
 	var e *slipway.Error
 	kind := slipway.Internal
 	switch {
@@ -68,11 +78,7 @@ func (s *service) problem(ctx context.Context, err error) *Problem {
 	}
 	if kind == slipway.Internal {
 		p.Detail, p.Hint = "something broke in the server", "its log has the cause under this request ID"
-		level := slog.LevelError
-		if errors.Is(err, context.Canceled) {
-			level = slog.LevelDebug // whoever asked has gone
-		}
-		s.Log.Log(ctx, level, "a request broke", "request_id", p.RequestID, "error", err)
+		s.Log.ErrorContext(ctx, "a request broke", "request_id", p.RequestID, "error", err)
 	} else if e != nil && e.Err != nil {
 		s.Log.LogAttrs(ctx, slog.LevelInfo, "a request was refused", slog.String("request_id", p.RequestID), slog.String("kind", string(kind)), slog.Any("error", e.Err))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,42 @@ func TestATaskIsWaitedFor(t *testing.T) {
 	}
 	if r := w.do("GET", path+"?wait=26", w.reader, nil); r.status != 422 {
 		t.Errorf("wait=26 = %d, want 422", r.status)
+	}
+}
+
+// An interrupted long poll is nobody's fault: neither an error in the log nor one in the
+// metrics, which count by status.
+func TestAPollThatIsInterruptedIsNoFault(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.furnish()
+	path := fmt.Sprintf("/tasks/%d", a.Task.ID)
+	var now wire.Task
+	w.must(200, "GET", path, w.reader, nil, &now)
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", w.url+Prefix+path+"?wait=25&seen="+now.Version, nil)
+	check(t, err)
+	req.Header.Set("Authorization", "Bearer "+w.reader)
+	req.Header.Set("X-Request-ID", "interrupted")
+	time.AfterFunc(300*time.Millisecond, cancel)
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+		t.Fatalf("the answer came before the interruption: %d", resp.StatusCode)
+	}
+	line := regexp.MustCompile(`level=(\w+) msg=request .* status=(\d+) .* request_id=interrupted`)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if m := line.FindStringSubmatch(w.log.String()); m != nil {
+			if m[1] != "INFO" || m[2] != "499" {
+				t.Errorf("it is logged as %s with the status %s, want INFO and 499", m[1], m[2])
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no line of it in\n%s", w.log.String())
+		}
+	}
+	if strings.Contains(w.log.String(), "a request broke") {
+		t.Errorf("it is told as a fault:\n%s", w.log.String())
 	}
 }
 

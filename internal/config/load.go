@@ -122,8 +122,15 @@ func (l *loader) unknown(name string, at Origin, instead string) {
 	l.fault(f)
 }
 
-// notOurs are variables of that prefix which are not settings of the server.
-var notOurs = []string{"SLIPWAY_URL", "SLIPWAY_TOKEN", "SLIPWAY_CONTEXT", "SLIPWAY_CONFIG", "SLIPWAY_SECRET_KEY"}
+// notOurs are variables of that prefix which are not settings of the server: those of the
+// command line, of actions, and of what stands around the program in its repository.
+var notOurs = []string{
+	"SLIPWAY_URL", "SLIPWAY_TOKEN", "SLIPWAY_CONTEXT", "SLIPWAY_CONFIG", "SLIPWAY_SECRET_KEY", "SLIPWAY_CA_FILE",
+	"SLIPWAY_VERIFY_KEYS", "SLIPWAY_STEP", "SLIPWAY_CONTEXT_FILE", "SLIPWAY_CACHE",
+}
+
+// notOursAt begin the names of whole families of such variables.
+var notOursAt = []string{"SLIPWAY_TEST_", "SLIPWAY_CLUSTER_"}
 
 func (l *loader) applyEnv() {
 	known := slices.Clone(notOurs)
@@ -134,7 +141,8 @@ func (l *loader) applyEnv() {
 		}
 	}
 	for name := range l.env {
-		if !strings.HasPrefix(name, "SLIPWAY_") || slices.Contains(known, name) || fromKubernetes(name) {
+		if !strings.HasPrefix(name, "SLIPWAY_") || slices.Contains(known, name) || fromKubernetes(name) ||
+			slices.ContainsFunc(notOursAt, func(family string) bool { return strings.HasPrefix(name, family) }) {
 			continue
 		}
 		// A warning only: other programs and Kubernetes may set variables of our prefix.

@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 
@@ -62,6 +64,11 @@ func explain(err error, format string, args ...any) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
+	if why := unverified(err); why != "" {
+		// No cause goes with it: waiting does not cure it, as it does for one that is away.
+		return slipway.Errorf(slipway.Unavailable, "%s: the certificate of the Kubernetes API cannot be verified: %s", doing, why).
+			WithHint("check the server and its certificate-authority-data in Slipway's kubeconfig; a cluster that was made anew has another authority")
+	}
 	e := &slipway.Error{Kind: slipway.Internal, Msg: doing + ": " + plain(err), Err: err}
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -81,6 +88,27 @@ func explain(err error, format string, args ...any) error {
 		e.Hint = "check that the cluster is up and that Slipway's kubeconfig points to it"
 	}
 	return e
+}
+
+// unverified says why a server's certificate was not accepted; "" for any other error.
+func unverified(err error) string {
+	var (
+		refused   *tls.CertificateVerificationError
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &refused):
+		return refused.Err.Error()
+	case errors.As(err, &authority):
+		return authority.Error()
+	case errors.As(err, &host):
+		return host.Error()
+	case errors.As(err, &invalid):
+		return invalid.Error()
+	}
+	return ""
 }
 
 // Passing reports whether a repeat of the same request may well succeed.

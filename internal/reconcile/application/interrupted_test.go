@@ -103,6 +103,9 @@ func (f *fakeWorld) Ready(ctx context.Context, _ slipway.Application, _ []kube.O
 func (f *fakeWorld) RunJob(ctx context.Context, _ kube.JobSpec, _ kube.JobOptions) (kube.JobResult, error) {
 	return kube.JobResult{}, f.call(ctx, "job", nil)
 }
+func (f *fakeWorld) Diagnose(ctx context.Context, _ slipway.Application, redact func(string) string) (string, bool, error) {
+	return redact("pod web-1 cannot start: password=hunter2hunter2\n"), true, f.call(ctx, "diagnose", nil)
+}
 func (f *fakeWorld) Compare(ctx context.Context, _ slipway.Application, _ []kube.Manifest, _ kube.CompareOptions) (out kube.Comparison, err error) {
 	err = f.call(ctx, "compare", nil)
 	for i := range f.drifted {

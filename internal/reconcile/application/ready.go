@@ -35,8 +35,33 @@ func (r *Reconciler) ready(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	return r.Cluster.Ready(ctx, w.snap.Application, rendered.Objects, r.readyOptions(w))
+	return r.awaitReady(ctx, w, rendered.Objects)
 }
+
+// awaitReady waits for objects. When one cannot become ready, the step shows how the pods
+// stand: the error has room for the first fault alone.
+func (r *Reconciler) awaitReady(ctx context.Context, w *work, objects []kube.Object) error {
+	o := r.readyOptions(w)
+	err := r.Cluster.Ready(ctx, w.snap.Application, objects, o)
+	if err == nil || ctx.Err() != nil || kube.Away(err) {
+		return err
+	}
+	look, stop := context.WithTimeout(ctx, diagnoseFor)
+	defer stop()
+	text, cut, why := r.Cluster.Diagnose(look, w.snap.Application, o.Redact)
+	if why != nil || text == "" {
+		// It is gathered beside an error, which stands without it.
+		r.Log.DebugContext(ctx, "nothing is known of the pods", "application", w.snap.Application.Ref(), "error", why)
+		return err
+	}
+	if keep := w.step.SetOutput(text, cut); keep != nil {
+		return bookErr(keep)
+	}
+	return err
+}
+
+// diagnoseFor bounds the look at the pods of what did not become ready.
+const diagnoseFor = 30 * time.Second
 
 func (r *Reconciler) readyOptions(w *work) kube.ReadyOptions {
 	o := kube.ReadyOptions{

@@ -37,6 +37,7 @@ type cluster interface {
 	Start(ctx context.Context, app slipway.Application, ws []kube.Workload, replicas *int, o kube.ReadyOptions) error
 	Ready(ctx context.Context, app slipway.Application, objects []kube.Object, o kube.ReadyOptions) error
 	RunJob(ctx context.Context, s kube.JobSpec, o kube.JobOptions) (kube.JobResult, error)
+	Diagnose(ctx context.Context, app slipway.Application, redact func(string) string) (text string, cut bool, err error)
 	Compare(ctx context.Context, app slipway.Application, ms []kube.Manifest, o kube.CompareOptions) (kube.Comparison, error)
 	CompareSecret(ctx context.Context, namespace, name string, data map[string][]byte) ([]slipway.Difference, error)
 	PutBack(ctx context.Context, m kube.Manifest) error

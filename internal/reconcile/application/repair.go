@@ -161,7 +161,7 @@ func (r *Reconciler) backReady(ctx context.Context, w *work) error {
 	for i, m := range ms {
 		objects[i] = m.Object
 	}
-	return r.Cluster.Ready(ctx, w.snap.Application, objects, r.readyOptions(w))
+	return r.awaitReady(ctx, w, objects)
 }
 
 // unreached says that the cluster still has an earlier revision than the wanted one, as
