@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -70,6 +71,25 @@ func TestVersionSaysWhoAsksAndHearsOfItsContext(t *testing.T) {
 		t.Errorf("Version() of a server that hangs = %v", err)
 	}
 	s.CloseClientConnections()
+}
+
+func TestACertificateThatIsNotTrustedIsNoSilence(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	c, err := NewForConfig(&rest.Config{Host: s.URL}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Version(t.Context())
+	var e *slipway.Error
+	if !errors.As(err, &e) || e.Kind != slipway.Unavailable || !strings.Contains(e.Msg, "cannot be verified: x509: ") || !strings.Contains(e.Hint, "certificate-authority-data") {
+		t.Errorf("Version() = %#v", err)
+	}
+	if Away(err) {
+		t.Error("a step would wait for a certificate to become another")
+	}
 }
 
 // slow answers its head at once and its body never.
