@@ -206,7 +206,8 @@ func TestDSNShowsNoPassword(t *testing.T) {
 
 func TestUnknownVariablesAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	c, err := Load("", []string{"HOME=/h", "SLIPWAY_LISTNE=x", "SLIPWAY_TOKEN=t", "SLIPWAY_SERVICE_HOST=10.0.0.1", "SLIPWAY_PORT=tcp://10.0.0.1:80", "SLIPWAY_URL=https://other"}, nil)
+	c, err := Load("", []string{"HOME=/h", "SLIPWAY_LISTNE=x", "SLIPWAY_TOKEN=t", "SLIPWAY_SERVICE_HOST=10.0.0.1", "SLIPWAY_PORT=tcp://10.0.0.1:80", "SLIPWAY_URL=https://other",
+		"SLIPWAY_CACHE=/c", "SLIPWAY_CA_FILE=/ca", "SLIPWAY_TEST_BIN=/b", "SLIPWAY_CLUSTER_DIR=/d"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
