@@ -2,6 +2,7 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -41,6 +42,7 @@ type fakeWorld struct {
 	contexts []spec.GlobalContext
 	fails    string // a part of the flow runs' names that fail
 	drifted  int    // objects that are not as they were applied
+	notReady error  // what a wait ends with
 }
 
 // call is one call of the world, with its effect.
@@ -98,7 +100,7 @@ func (f *fakeWorld) Start(ctx context.Context, _ slipway.Application, _ []kube.W
 	return f.call(ctx, "start", nil)
 }
 func (f *fakeWorld) Ready(ctx context.Context, _ slipway.Application, _ []kube.Object, _ kube.ReadyOptions) error {
-	return f.call(ctx, "ready", nil)
+	return errors.Join(f.call(ctx, "ready", nil), f.notReady)
 }
 func (f *fakeWorld) RunJob(ctx context.Context, _ kube.JobSpec, _ kube.JobOptions) (kube.JobResult, error) {
 	return kube.JobResult{}, f.call(ctx, "job", nil)
