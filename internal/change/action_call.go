@@ -98,6 +98,10 @@ func running(ctx context.Context, tx *store.Tx, c slipway.Caller, stepID int64) 
 		return t, slipway.Step{}, slipway.Errorf(slipway.Conflict, "task %d is not running any more", t.ID).
 			WithHint("its actions can call nothing now")
 	}
+	if t.CancelledBy != "" {
+		return t, slipway.Step{}, slipway.Errorf(slipway.Conflict, "task %d was cancelled by %s", t.ID, t.CancelledBy).
+			WithHint("its actions can call nothing now")
+	}
 	step, err := tx.Step(ctx, stepID)
 	if slipway.Is(err, slipway.NotFound) || err == nil && step.TaskID != t.ID {
 		return t, step, slipway.Errorf(slipway.Forbidden, "step %d is not one of task %d", stepID, t.ID).

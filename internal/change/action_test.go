@@ -303,3 +303,15 @@ func TestAnActionThatCallsTheAPIIsLetIn(t *testing.T) {
 	_, err = w.s.Delete(t.Context(), c.Caller, DeleteInput{ApplicationID: app.ID})
 	w.refused(err, slipway.Conflict, "cannot delete its own application")
 }
+
+// Whoever is being ended begins nothing any more.
+func TestACancelledTaskCallsNothing(t *testing.T) {
+	t.Parallel()
+	w, c, _ := upgrading(t)
+	if call, err := w.call(c, "fr/1/1", slipway.ExecuteCommands, `{"commands":["x"],"image":"i"}`); err != nil || call.State != slipway.CallRunning {
+		t.Fatalf("before: %+v, %v", call, err)
+	}
+	w.must(w.s.CancelTask(t.Context(), w.writer, c.task.ID))
+	_, err := w.call(c, "fr/1/2", slipway.ExecuteCommands, `{"commands":["x"],"image":"i"}`)
+	w.refused(err, slipway.Conflict, fmt.Sprintf("task %d was cancelled by ben", c.task.ID))
+}

@@ -92,7 +92,7 @@ func resume(t slipway.Task, d slipway.DriverSpec, steps []slipway.Step, in Retry
 				continue // it was passed over: an earlier step had done its work
 			}
 			s.Fate, out.Done[p.Key] = RetryKept, s.DoneIn
-		case p.Key == slipway.CheckStep || begun[p.Key]:
+		case begun[p.Key]:
 			s.Fate = RetryRepeated
 		default:
 			s.Fate = RetryFollows

@@ -50,7 +50,7 @@ func TestWhatARetryRepeats(t *testing.T) {
 		{"cancelled between two steps", upgrade, []slipway.Step{step("check", ok), step("hook.upgrade.pre", ok)}, RetryInput{},
 			"check repeated · hook.upgrade.pre kept 41 · hook.upgrade.core follows! · apply follows? · ready follows? · hook.upgrade.post follows | from hook.upgrade.core | stops worker"},
 		{"cancelled before it began", upgrade, nil, RetryInput{},
-			"check repeated · hook.upgrade.pre follows · hook.upgrade.core follows! · apply follows? · ready follows? · hook.upgrade.post follows | from check | stops web, worker"},
+			"check follows · hook.upgrade.pre follows · hook.upgrade.core follows! · apply follows? · ready follows? · hook.upgrade.post follows | from check | stops web, worker"},
 		{"a third attempt takes over from both before it",
 			slipway.Task{ID: 44, Kind: slipway.UpgradeTask, Attempt: 2, Resume: slipway.Resume{From: "hook.upgrade.pre", Actions: map[string]int64{"backup": 41}}},
 			[]slipway.Step{step("check", ok), step("hook.upgrade.pre", off)}, RetryInput{},

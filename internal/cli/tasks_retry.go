@@ -87,7 +87,7 @@ func printRetry(w io.Writer, p wire.RetryPlan) {
 		switch {
 		case step.Fate == "kept":
 			mark, fate = "✓", fmt.Sprintf("stays done, by task %d", step.DoneIn)
-		case step.Key == "check":
+		case step.Key == "check" && step.Fate == "repeated":
 			fate = "again; it changes nothing"
 		case step.Maybe:
 			mark, fate = "→", "follows, if needed"

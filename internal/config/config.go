@@ -73,7 +73,7 @@ type Python struct {
 type Actions struct {
 	MaxRunning   int64    `key:"max_running" default:"20" min:"1" max:"1000" doc:"How many actions run at once in this process; more wait."`
 	PrefectRetry Duration `key:"prefect_retry" default:"10m" min:"1s" max:"24h" doc:"How long a hook that is due waits for a Prefect server that does not answer."`
-	StopGrace    Duration `key:"stop_grace" default:"30s" min:"1s" max:"1h" doc:"How long a cancelled action may take to end before it is killed."`
+	StopGrace    Duration `key:"stop_grace" default:"20s" min:"1s" max:"1h" doc:"How long a cancelled action may take to end before it is killed."`
 	ImageWait    Duration `key:"image_wait" default:"5m" min:"1s" max:"24h" doc:"How long a Job of an action may wait for an image that cannot be pulled before it counts as failed."`
 }
 

@@ -24,6 +24,9 @@ const labelJobName = "batch.kubernetes.io/job-name"
 // DefaultJobTimeout bounds a command that names no time-out of its own.
 const DefaultJobTimeout = time.Hour
 
+// stopGrace is how long a command that was told to stop may take before it is killed.
+const stopGrace = 15 * time.Second
+
 // JobSpec is one command of an action, to be run as a Job.
 type JobSpec struct {
 	App       slipway.Application
@@ -127,6 +130,8 @@ func BuildJob(s JobSpec) (*batchv1.Job, error) {
 	}
 	sum := sha256.Sum256(raw)
 	job.Annotations[annotationSpecHash] = hex.EncodeToString(sum[:])
+	// No part of what the call asked for, and so of no hash: a cancel is done within 30 s.
+	job.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(stopGrace / time.Second))
 	return job, nil
 }
 

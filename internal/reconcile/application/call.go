@@ -44,6 +44,9 @@ func (r *Reconciler) Call(ctx context.Context, id int64) (again time.Duration, e
 		}
 		return 0, r.endCall(ctx, call, childEnd(child))
 	}
+	if snap.Cancel {
+		return 0, r.endCall(ctx, call, store.CallEnd{State: slipway.CallFailed, Code: slipway.CodeAPIRefused, Error: "the task was cancelled by " + snap.Task.CancelledBy})
+	}
 	result, err := r.carryOut(ctx, call, snap)
 	switch {
 	case err == nil:

@@ -101,11 +101,23 @@ func (r *Reconciler) endRun(ctx context.Context, w *work, run slipway.ActionRun,
 	// The task's own context is over, and what is begun here must be finished.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 	defer stop()
-	if err := r.Runner.Cancel(ctx, run.FlowRunID, process); err != nil {
-		return fmt.Errorf("end the action %s: %w", run.Action, err)
+	// Both at once: a process and a command that do not obey each take their time to be killed.
+	job := make(chan error, 1)
+	deleteJob := func() error {
+		_, err := r.Cluster.DeleteJob(ctx, w.snap.Application, spec.HelmRelease(w.snap.Application.Name), run.FlowRunID)
+		return err
 	}
-	if _, err := r.Cluster.DeleteJob(ctx, w.snap.Application, spec.HelmRelease(w.snap.Application.Name), run.FlowRunID); err != nil {
-		return fmt.Errorf("end the Job of the action %s: %w", run.Action, err)
+	go func() { job <- deleteJob() }()
+	err := r.Runner.Cancel(ctx, run.FlowRunID, process)
+	if err != nil {
+		err = fmt.Errorf("end the action %s: %w", run.Action, err)
+	}
+	// Once more, for a Job that was about to be made at that moment.
+	if jobErr := errors.Join(<-job, deleteJob()); jobErr != nil {
+		err = errors.Join(err, fmt.Errorf("end the Job of the action %s: %w", run.Action, jobErr))
+	}
+	if err != nil {
+		return err
 	}
 	run.State, run.EndedAt = "cancelled", r.Store.Now()
 	if err := w.write(func(ctx context.Context, tx *store.Tx) error { return tx.UpdateActionRun(ctx, run) }); err != nil {
