@@ -315,6 +315,29 @@ func TestTheRulesOfHooks(t *testing.T) {
 		}
 	})
 
+	// C5.6, D 26, D 28.
+	sub("a cancelled task ends its action and its Job", func(t *testing.T) {
+		source, _ := r.spec("long", "")
+		task := r.Accept(source)
+		r.running("long", "running")
+		world.Eventually(t, time.Minute, "its Job runs", func() (bool, string) {
+			left := r.Kubectl("-n", ns, "get", "pods", "-l", fmt.Sprintf("slipway.dev/role=action,slipway.dev/task=%d", task.ID), "--field-selector=status.phase=Running", "-o", "name")
+			return left != "", left
+		})
+		begun := time.Now()
+		r.Must("tasks", "cancel", fmt.Sprint(task.ID))
+		task = r.Wait(task.ID)
+		if took := time.Since(begun); task.State != "cancelled" || took > 30*time.Second {
+			t.Errorf("%s after the cancel the task is\n%s", took.Round(time.Second), world.Summary(task))
+		}
+		if step := r.step(task, core); step.State != "cancelled" || step.Runs[0].State != "cancelled" {
+			t.Errorf("the step is %s, its run %+v", step.State, step.Runs)
+		}
+		if left := r.jobs(); len(left) != 0 {
+			t.Errorf("%q is left", left)
+		}
+	})
+
 	// C6.2, C6.3, C6.4, C7.2: a stopped worker has no pod until it is started.
 	sub("what is stopped stays stopped through the change of version", func(t *testing.T) {
 		gate := filepath.Join(r.Dir, "gate-keeps")

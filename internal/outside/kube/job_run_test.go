@@ -104,6 +104,27 @@ func TestRunJobFails(t *testing.T) {
 			code: slipway.CodeJobFailed, message: "failed with exit code 1", output: "last words of <redacted>", notes: 1,
 		},
 		{
+			name: "and of its log only the end is known: a line that begins in the middle goes",
+			play: func(w *world, ctx context.Context, t *testing.T, job *batchv1.Job) {
+				state := exited(1, "Error")
+				state.Terminated.Message = "ter2 is half a secret" + strings.Repeat("x", 2000) + "\n" + strings.Repeat("y", 24) + "\n"
+				w.starts(ctx, t, job, "p", state)
+				w.ends(ctx, t, job, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded)
+			},
+			code: slipway.CodeJobFailed, message: "failed with exit code 1", output: strings.Repeat("y", 24), notes: 1,
+		},
+		{
+			name: "with a command that is longer than a line",
+			spec: func(s *JobSpec) { s.Command = []string{"guestbook", "hunter2", strings.Repeat("ü", 300)} },
+			play: func(w *world, ctx context.Context, t *testing.T, job *batchv1.Job) {
+				w.prints("p", "no\n")
+				w.starts(ctx, t, job, "p", exited(1, "Error"))
+				w.ends(ctx, t, job, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded)
+			},
+			code: slipway.CodeJobFailed, output: "no\n",
+			message: `the command "guestbook <redacted> ` + strings.Repeat("ü", 200-len("guestbook <redacted> ")-1) + `…" failed with exit code 1`,
+		},
+		{
 			name: "for memory",
 			spec: func(s *JobSpec) {},
 			play: func(w *world, ctx context.Context, t *testing.T, job *batchv1.Job) {
@@ -215,6 +236,9 @@ func TestRunJobFails(t *testing.T) {
 			}
 			if len(res.Notes) != tc.notes {
 				t.Errorf("the notes are %q, want %d", res.Notes, tc.notes)
+			}
+			if strings.Contains(res.Output, "half a secret") {
+				t.Errorf("the half of a secret is in the output: %.60q", res.Output)
 			}
 			if strings.Contains(res.Output+err.Error()+strings.Join(res.Notes, ""), "hunter2") {
 				t.Error("the secret is in what people read")

@@ -187,14 +187,13 @@ func (w *jobWatch) keepOutput(ctx context.Context) {
 	if strings.TrimSpace(text) == "" {
 		switch message := terminationMessage(w.last); {
 		case message != "" && notStarted(w.last):
-			text = CleanOutput([]byte(message)) // of the container runtime, and there is no log
+			text, whole = CleanOutput([]byte(message)), true // of the container runtime, and there is no log
 		case message != "":
-			text = CleanOutput([]byte(message))
+			text, whole = lastWords(message)
 			r.note("The log of the Job %s is gone; the output is the container's last message", w.job.Name)
 		default:
-			text = w.instead(ctx)
+			text, whole = w.instead(ctx), true
 		}
-		whole = true
 	}
 	kept, cut := CutOutput(r.opts.Redact(text))
 	r.res.Output, r.res.Cut = kept, cut || !whole
@@ -284,6 +283,24 @@ func exitCode(p *corev1.Pod) int {
 		return int(s.State.Terminated.ExitCode)
 	}
 	return -1
+}
+
+// maxTerminationMessage is what the kubelet keeps of a log's end.
+const maxTerminationMessage = 2 << 10
+
+// lastWords is a termination message that the kubelet took from the end of a log, and
+// whether that is all of the log. Of a longer log the first line may begin in the middle:
+// it goes, since half a secret is no longer known for one.
+func lastWords(message string) (text string, whole bool) {
+	whole = len(message) < maxTerminationMessage-4 // which cuts on a character
+	if !whole {
+		if at := strings.IndexByte(message, '\n'); at >= 0 && at < len(message)-1 {
+			message = message[at+1:]
+		} else {
+			message = "(one long line, of which only the end is known)"
+		}
+	}
+	return CleanOutput([]byte(message)), whole
 }
 
 func terminationMessage(p *corev1.Pod) string {

@@ -145,6 +145,12 @@ async def scene_crash(context: GlobalContext, target_version: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+async def scene_long(context: GlobalContext, target_version: str) -> None:
+    """Run a command that does not end by itself."""
+    note(context, "running")
+    await execute_commands(["sleep", "600"], image=BUSYBOX, context=context)
+
+
 async def scene_keeps(context: GlobalContext, target_version: str) -> None:
     """Stop, change the version, look, start."""
     await stop_components(components=["worker", "worker"], context=context)
