@@ -79,6 +79,7 @@ var only = []struct{ prefix, folders string }{
 	{"github.com/a-h/templ", "internal/dashboard"},
 	{"github.com/spf13/cobra", "internal/cli"},
 	{"github.com/tink-crypto/", "internal/secret"},
+	{"github.com/fsnotify/fsnotify", "internal/author"},
 	{"os/exec", "internal/outside/prefect internal/outside/git internal/store/postgres/postgrestest internal/cli test/world test/e2e test/load"},
 }
 

@@ -17,7 +17,7 @@ import (
 // authorCommands are the commands of the author's day, in its order. None but dev speaks
 // to a server.
 func (s *session) authorCommands() []*cobra.Command {
-	return []*cobra.Command{s.driverInitCommand(), s.driverValidateCommand(), s.driverRenderCommand(), s.driverTestCommand()}
+	return []*cobra.Command{s.driverInitCommand(), s.driverValidateCommand(), s.driverRenderCommand(), s.driverTestCommand(), s.driverDevCommand()}
 }
 
 // authorFlags are where Python is, for the commands that read or run actions.

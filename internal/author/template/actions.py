@@ -47,7 +47,7 @@ async def check(context: GlobalContext) -> None:
     """Look at the page as a reader does."""
     images = await get_component_images(component="web", context=context)
     await execute_commands(
-        ["sh", "-c", "wget -q -T 20 -O - $WEB_URL"],
+        ["sh", "-c", "wget -q -O - $WEB_URL"],
         image=images[0],
         context=context,
         env_from_component="worker",
