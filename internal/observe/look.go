@@ -119,6 +119,9 @@ func (o *Observer) see(ctx context.Context, w wanted, began time.Time) (Sight, e
 		}
 		s.Differences = append(s.Differences, more...)
 	}
+	if w.app.Revision != w.app.Applied {
+		return s, nil // the record may name a change that failed before anything was applied
+	}
 	more, err := o.Cluster.CompareRecord(ctx, w.app, kube.Record{
 		Revision: w.app.Applied, Version: w.app.AppVersion,
 		Driver: slipway.DriverRef{Name: w.app.DriverName, Version: w.app.DriverVersion},

@@ -79,8 +79,9 @@ func (o *Observer) Look(ctx context.Context, id int64) (again time.Duration, err
 	select {
 	case o.seats <- struct{}{}:
 		defer func() { <-o.seats }()
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+	default:
+		// Not waited for here: those who wait would take the queue's workers away from tasks.
+		return time.Duration((2 + 8*o.Scatter()) * float64(time.Second)), nil
 	}
 	began := o.Now()
 	w, err := o.read(ctx, id)

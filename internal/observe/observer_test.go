@@ -27,6 +27,7 @@ type fakeWorld struct {
 	looks   int
 	written map[string][]byte // what the Secret was compared with
 	record  string            // the condition Drift
+	records int               // comparisons of the record
 	masked  string            // a secret's value as it would be shown
 }
 
@@ -44,7 +45,11 @@ func (f *fakeWorld) CompareSecret(_ context.Context, _, _ string, data map[strin
 	return nil, nil
 }
 
-func (f *fakeWorld) CompareRecord(context.Context, slipway.Application, kube.Record) ([]slipway.Difference, error) {
+func (f *fakeWorld) CompareRecord(_ context.Context, _ slipway.Application, want kube.Record) ([]slipway.Difference, error) {
+	f.records++
+	if want.Version != "1.0.0" || want.Revision != 1 || want.Driver.Version != "1.0.0" {
+		return nil, errors.New("the record is compared with something else than what is applied")
+	}
 	return nil, nil
 }
 
@@ -226,6 +231,33 @@ func TestAClusterThatIsAwayIsNoDrift(t *testing.T) {
 	b.o.Within = time.Minute
 	if _, err := b.o.Look(ctx, b.app.ID); err == nil || err.Error() != "stopped" {
 		t.Errorf("a look that was cut short: %v", err)
+	}
+}
+
+func TestTheRecordOfAFailedChangeIsNoDrift(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if d, _ := b.look(); b.world.records != 1 || d.Missed != "" {
+		t.Errorf("%d comparisons of the record; %+v", b.world.records, d)
+	}
+	b.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetApplicationWanted(ctx, b.app.ID, 1, 2, 2) })
+	if d, _ := b.look(); b.world.records != 1 || d.Missed != "" {
+		t.Errorf("while another revision is wanted: %d comparisons of the record; %+v", b.world.records, d)
+	}
+}
+
+func TestLooksThatFindNoSeatComeAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for range cap(b.o.seats) {
+		b.o.seats <- struct{}{}
+	}
+	if d, again := b.look(); b.world.looks != 0 || !d.LookedAt.IsZero() || again != 6*time.Second {
+		t.Errorf("%d looks, %+v, again in %s", b.world.looks, d, again)
+	}
+	<-b.o.seats
+	if b.look(); b.world.looks != 1 || len(b.o.seats) != cap(b.o.seats)-1 {
+		t.Errorf("%d looks with a free seat, %d seats taken afterwards", b.world.looks, len(b.o.seats))
 	}
 }
 
