@@ -7,6 +7,7 @@ package helm
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -20,6 +21,7 @@ import (
 // drift compares the release with the cluster and returns each difference as a line.
 func (s *shipyard) drift(components map[string]kube.Standing) ([]string, kube.Comparison) {
 	s.t.Helper()
+	begun := time.Now()
 	ms, err := s.Applied(s.t.Context(), s.app, s.app.Name)
 	if err != nil {
 		s.t.Fatal(err)
@@ -30,6 +32,7 @@ func (s *shipyard) drift(components map[string]kube.Standing) ([]string, kube.Co
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.t.Logf("%d objects compared in %s", len(ms), time.Since(begun).Round(time.Millisecond))
 	if len(got.Unable) > 0 {
 		s.t.Errorf("not compared: %v", got.Unable)
 	}
