@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
@@ -140,6 +141,10 @@ func driverOfHooks(ctx context.Context, tx *store.Tx, ch slipway.Change) (slipwa
 	return tx.DriverByDigest(ctx, rev.DriverDigest)
 }
 
+// repeatable are the types of tasks that a retry can take up in the middle.
+var repeatable = []slipway.TaskKind{slipway.InstallTask, slipway.UpgradeTask, slipway.RollbackTask, slipway.ConfigureTask,
+	slipway.DeleteTask, slipway.RepairTask, slipway.StopTask, slipway.StartTask}
+
 // retryable refuses a task that has nothing to repeat, or after which something else was
 // asked for: repeating it would move the application back.
 func retryable(ctx context.Context, tx *store.Tx, t slipway.Task, app slipway.Application) error {
@@ -149,6 +154,8 @@ func retryable(ctx context.Context, tx *store.Tx, t slipway.Task, app slipway.Ap
 			WithHint("retry that one: slipway tasks retry %d", t.RootID)
 	case !t.State.Over():
 		return slipway.Errorf(slipway.Conflict, "task %d has not ended", t.ID).WithHint("wait for its end, or cancel it: slipway tasks cancel %d", t.ID)
+	case !slices.Contains(repeatable, t.Kind):
+		return slipway.Errorf(slipway.Conflict, "a task of the type %s is not retried", t.Kind.Title()).WithHint("ask anew for what you want")
 	case t.State == slipway.Succeeded:
 		return slipway.Errorf(slipway.Conflict, "task %d succeeded", t.ID).WithHint("there is nothing to retry")
 	}

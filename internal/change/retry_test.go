@@ -167,6 +167,21 @@ func TestOnlyOneOfTwoRetriesAtOnceIsAccepted(t *testing.T) {
 	})
 }
 
+// What begins by looking is asked for anew.
+func TestOtherTasksAreNotRetried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.installed()
+	var other slipway.Task
+	w.write(func(ctx context.Context, tx *store.Tx) (err error) {
+		other, err = tx.CreateTask(ctx, slipway.Task{Kind: "dance", Title: "dance", ApplicationID: a.Application.ID})
+		return err
+	})
+	w.finish(other.ID, slipway.Failed)
+	_, err := w.s.PlanRetry(t.Context(), w.reader, RetryInput{TaskID: other.ID})
+	w.refused(err, slipway.Conflict, "is not retried")
+}
+
 func TestADeletionIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

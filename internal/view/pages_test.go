@@ -160,6 +160,73 @@ func TestApplications(t *testing.T) {
 	})
 }
 
+// TestRetriedTaskPage stands in the world of both databases.
+func TestRetriedTaskPage(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		w.write(func(tx *store.Tx) error {
+			return tx.FinishTask(ctx, w.upgrade.ID, w.upgrade.Epoch, store.TaskEnd{State: slipway.Failed})
+		})
+		if p := must[view.TaskPage](t)(w.reader.Task(ctx, w.admin(), w.upgrade.ID)); !p.Retryable || p.RetriedBy != 0 {
+			t.Errorf("after its failure: retryable %v, retried by %d", p.Retryable, p.RetriedBy)
+		}
+		var retry slipway.Task
+		w.write(func(tx *store.Tx) (err error) {
+			retry, err = tx.CreateTask(ctx, slipway.Task{Kind: slipway.UpgradeTask, Title: "upgrade", ApplicationID: w.production.ID, ChangeID: w.upgrade.ChangeID,
+				RetryOf: w.upgrade.ID, Attempt: 2, Resume: slipway.Resume{From: "hook.upgrade.core", Done: map[string]int64{"check": w.upgrade.ID}}})
+			return err
+		})
+		p := must[view.TaskPage](t)(w.reader.Task(ctx, w.admin(), retry.ID))
+		if diff := cmp.Diff([]view.KeptStep{{Key: "check", Name: "Check the change", Task: w.upgrade.ID}}, p.Kept); diff != "" {
+			t.Errorf("kept (-want +got):\n%s", diff)
+		}
+		for _, s := range p.Planned {
+			if s.Key == "check" {
+				t.Error("a step that stays done is foretold")
+			}
+		}
+		first := must[view.TaskPage](t)(w.reader.Task(ctx, w.admin(), w.upgrade.ID))
+		if first.RetriedBy != retry.ID || first.Retryable {
+			t.Errorf("the first attempt: retried by %d, retryable %v", first.RetriedBy, first.Retryable)
+		}
+	})
+}
+
+// TestRollbackPage stands in the world of both databases: the hooks that are foretold are
+// those of the driver that is left behind.
+func TestRollbackPage(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		later := slipway.DriverSpec{Name: driver.Name, Version: "9.0.0", Actions: []slipway.Action{{Name: "undo", Hook: slipway.Rollback, Mode: slipway.Pre}}}
+		var task slipway.Task
+		w.write(func(tx *store.Tx) error {
+			if _, err := tx.CreateDriver(ctx, slipway.Driver{Name: later.Name, Version: later.Version, Digest: "sha256:later", Spec: later}, []byte("later")); err != nil {
+				return err
+			}
+			for n, digest := range map[int64]string{11: "sha256:later", 12: driver.Digest} {
+				_, err := tx.CreateRevision(ctx, slipway.Revision{ApplicationID: w.production.ID, Number: n, Spec: specOf(w.production.Name, "1.0.0"), DriverDigest: digest})
+				if err != nil {
+					return err
+				}
+			}
+			c, err := tx.CreateChange(ctx, slipway.Change{ApplicationID: w.production.ID, Kind: slipway.RollbackChange, Revision: 12, FromRevision: 11})
+			if err != nil {
+				return err
+			}
+			task, err = tx.CreateTask(ctx, slipway.Task{Kind: slipway.RollbackTask, Title: "roll back", ApplicationID: w.production.ID, ChangeID: c.ID})
+			return err
+		})
+		var got []string
+		for _, s := range must[view.TaskPage](t)(w.reader.Task(ctx, w.admin(), task.ID)).Planned {
+			got = append(got, s.Name)
+		}
+		want := []string{"Check the change", "Run the rollback pre-hook", "Run the rollback hook", "Apply the configuration", "Wait until it is ready"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("foretold (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestTaskPage stands in the world of both databases.
 func TestTaskPage(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {

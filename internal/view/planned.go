@@ -18,7 +18,11 @@ func plannedSteps(ctx context.Context, tx *store.Tx, p TaskPage) ([]PlannedStep,
 	}
 	var d slipway.Driver
 	if p.Change.Revision > 0 {
-		rev, err := tx.Revision(ctx, p.Change.ApplicationID, p.Change.Revision)
+		number := p.Change.Revision
+		if p.Change.Kind == slipway.RollbackChange {
+			number = p.Change.FromRevision // the driver that is left behind runs its actions
+		}
+		rev, err := tx.Revision(ctx, p.Change.ApplicationID, number)
 		if err != nil {
 			return nil, err
 		}
