@@ -16,7 +16,7 @@ const module = "slipway.dev/slipway/"
 // It is ordered as work flows. To add a folder, add a line and say in the
 // commit message why no existing folder was its home.
 var allowed = []struct{ folder, imports string }{
-	{"cmd/slipway", "internal/cli internal/server internal/config"},
+	{"cmd/slipway", "internal/cli internal/server internal/config internal/mover"},
 	{"contract", ""},
 	{"python", ""},
 	{"internal", ""},
@@ -36,6 +36,8 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/task", "internal/slipway internal/store"},
 	{"internal/auth", "internal/slipway internal/store"},
 	{"internal/change", "internal/slipway internal/store internal/task internal/spec internal/secret"},
+	{"internal/outside/objects", "internal/slipway"},
+	{"internal/mover", "internal/slipway internal/outside/objects"},
 	{"internal/outside/kube", "internal/slipway contract"},
 	{"internal/outside/helm", "internal/slipway internal/outside/kube"},
 	{"internal/outside/prefect", "internal/slipway"},
@@ -81,6 +83,9 @@ var only = []struct{ prefix, folders string }{
 	{"github.com/tink-crypto/", "internal/secret"},
 	{"github.com/fsnotify/fsnotify", "internal/author"},
 	{"os/exec", "internal/outside/prefect internal/outside/git internal/store/postgres/postgrestest internal/cli test/world test/e2e test/load"},
+	{"github.com/minio/", "internal/outside/objects"},
+	{"github.com/robfig/cron", "internal/spec"},
+	{"github.com/klauspost/compress", "internal/mover"},
 }
 
 // TestImports stands in the pure world: it reads the import lists that `go list` prints.

@@ -10,9 +10,11 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // the time zones of schedules, wherever this runs
 
 	"slipway.dev/slipway/internal/cli"
 	"slipway.dev/slipway/internal/config"
+	"slipway.dev/slipway/internal/mover"
 	"slipway.dev/slipway/internal/server"
 )
 
@@ -33,6 +35,7 @@ func main() {
 			},
 			PythonInstall: server.PythonInstall,
 			FindPython:    server.FindPython,
+			Mover:         mover.Run,
 		},
 	})
 	stop()

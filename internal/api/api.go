@@ -95,6 +95,7 @@ func (s *service) build(mux *http.ServeMux) {
 	s.registerInstallation()
 	s.registerSessions()
 	s.registerProjects()
+	s.registerBackups()
 	s.registerEnvironments()
 	s.registerSecrets()
 	s.registerDrivers()

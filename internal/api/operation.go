@@ -71,6 +71,16 @@ var operations = []operation{
 	{id: "stop-components", method: post, path: "/applications/{application}/components/stop", role: write, status: 202, tag: "applications", summary: "Ask for components to be stopped"},
 	{id: "start-components", method: post, path: "/applications/{application}/components/start", role: write, status: 202, tag: "applications", summary: "Ask for components to be started"},
 
+	{id: "list-backup-locations", method: get, path: "/environments/{project}/{environment}/backup-locations", role: read, status: 200, tag: "backups", summary: "List the places for backups"},
+	{id: "create-backup-location", method: post, path: "/environments/{project}/{environment}/backup-locations", role: write, status: 201, tag: "backups", summary: "Make a place for backups"},
+	{id: "delete-backup-location", method: del, path: "/environments/{project}/{environment}/backup-locations/{location}", role: write, status: 204, tag: "backups", summary: "Delete a place that holds no backup"},
+	{id: "list-backups", method: get, path: "/backups", role: read, status: 200, tag: "backups", summary: "List backups, newest first"},
+	{id: "get-backup", method: get, path: "/backups/{backup}", role: read, status: 200, tag: "backups", summary: "Show a backup with its files"},
+	{id: "create-backup", method: post, path: "/applications/{application}/backups", role: write, status: 202, tag: "backups", summary: "Ask for a backup of an application"},
+	{id: "delete-backup", method: del, path: "/backups/{backup}", role: write, status: 202, tag: "backups", summary: "Ask for a backup's files to be removed"},
+	{id: "plan-restore", method: post, path: "/applications/{application}/restore:plan", role: read, status: 200, tag: "backups", summary: "Say what a restore would do; writes nothing"},
+	{id: "restore-application", method: post, path: "/applications/{application}/restore", role: write, status: 202, tag: "backups", summary: "Ask for what is there to be overwritten by a backup"},
+
 	{id: "list-tasks", method: get, path: "/tasks", role: read, status: 200, tag: "tasks", summary: "List tasks, newest first"},
 	{id: "get-task", method: get, path: "/tasks/{task}", role: read, status: 200, tag: "tasks", summary: "Show a task with its steps", timeout: (maxWait + 10) * time.Second},
 	{id: "cancel-task", method: post, path: "/tasks/{task}/cancel", role: write, status: 202, tag: "tasks", summary: "Ask for a task's end"},

@@ -85,7 +85,7 @@ func TestTheTableIsTheAPI(t *testing.T) {
 }
 
 // readersMay are the operations that are no GET and that a Read-only user may call.
-var readersMay = []string{"logout", "validate-application", "plan-application", "check-drift", "change-user", "create-token", "revoke-token"}
+var readersMay = []string{"logout", "validate-application", "plan-application", "plan-restore", "check-drift", "change-user", "create-token", "revoke-token"}
 
 // TestRolesAreHeld stands on a real SQLite database.
 func TestRolesAreHeld(t *testing.T) {
@@ -96,7 +96,7 @@ func TestRolesAreHeld(t *testing.T) {
 			continue
 		}
 		path := strings.NewReplacer("{project}", "shop", "{environment}", "dev", "{secret}", "s", "{driver}", "d", "{version}", "1.0.0",
-			"{application}", "1", "{revision}", "1", "{task}", "1", "{step}", "1", "{call}", "1", "{user}", "rex", "{token}", "1").Replace(o.path)
+			"{application}", "1", "{revision}", "1", "{task}", "1", "{step}", "1", "{call}", "1", "{user}", "rex", "{token}", "1", "{location}", "l", "{backup}", "1").Replace(o.path)
 		r := w.do(o.method, path, "", nil)
 		if r.status != 401 || r.problem(t).Kind != string(slipway.Unauthenticated) || r.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s without credentials = %d %s, want 401", o.id, r.status, r.body)

@@ -67,6 +67,9 @@ func (p *prepared) plan() Plan {
 		Diff: spec.Diff(p.wanted.Spec, p.spec), Hooks: plannedHooks(p.acting().Spec, p.kind), Stops: plannedStops(p.acting().Spec, p.kind),
 		Warnings: waiting(p.open, false),
 	}
+	if p.kind == slipway.UpgradeChange && p.spec.Backup != nil && p.spec.Backup.BeforeUpgrade {
+		out.Hooks = append([]PlannedHook{{Hook: slipway.BackupHook, Mode: slipway.Core}}, out.Hooks...)
+	}
 	if p.stand.installed {
 		out.FromDriver = slipway.DriverRef{Name: p.wanted.Spec.Driver.Name, Version: p.stand.from.driver}
 	}

@@ -138,6 +138,11 @@ func (p *prepared) check(ctx context.Context, tx *store.Tx) (f faults, err error
 			"deploy it under another name", "driver", "name")), nil
 	}
 	f = append(f, spec.CheckAgainstDriver(p.spec, p.driver.Spec, p.at)...)
+	backup, err := p.backup(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	f = append(f, backup...)
 	return append(f, p.moves()...), nil
 }
 
@@ -189,6 +194,24 @@ func (p *prepared) unknownDriver(ctx context.Context, tx *store.Tx) (slipway.Fie
 		hint = "loaded are " + strings.Join(known[:min(5, len(known))], ", ") + "; load another with: slipway driver load DIRECTORY"
 	}
 	return p.at.Fault("there is no driver "+p.spec.Driver.Name, hint, "driver", "name"), nil
+}
+
+// backup finds what the [backup] table asks for and cannot have.
+func (p *prepared) backup(ctx context.Context, tx *store.Tx) (f faults, err error) {
+	b := p.spec.Backup
+	if b == nil {
+		return nil, nil
+	}
+	if !p.driver.Spec.CanBackUp() {
+		f = append(f, p.at.Fault(fmt.Sprintf("driver %s %s does not say how to back anything up", p.driver.Name, p.driver.Version),
+			"leave [backup] out, or use a driver whose components have a backup", "backup"))
+	}
+	_, err = tx.BackupLocationByName(ctx, p.env.ID, b.Location)
+	if slipway.Is(err, slipway.NotFound) {
+		return append(f, p.at.Fault(fmt.Sprintf("there is no backup location %q in %s", b.Location, p.env.Ref()),
+			"make it with: slipway backup location create "+b.Location+" -e "+p.env.Ref(), "backup", "location")), nil
+	}
+	return f, err
 }
 
 // unknownSecrets finds the names that stand for nothing.

@@ -64,6 +64,27 @@ func TestWhoMayDoWhat(t *testing.T) {
 			_, err := w.s.Deploy(ctx, c, DeployInput{SpecInput: spec, ExpectedRevision: &one})
 			return err
 		}},
+		{"CreateBackupLocation", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.CreateBackupLocation(ctx, c, CreateBackupLocationInput{Project: "shop", Environment: "production", Name: "disk",
+				Kind: slipway.LocationVolume, Volume: slipway.VolumeLocation{Claim: "backups"}})
+			return err
+		}},
+		{"DeleteBackupLocation", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			return w.s.DeleteBackupLocation(ctx, c, "shop", "production", "not-there")
+		}},
+		{"Backup", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.Backup(ctx, c, BackupInput{ApplicationID: app.ID})
+			return err
+		}},
+		{"DeleteBackup", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.DeleteBackup(ctx, c, DeleteBackupInput{BackupID: 4711})
+			return err
+		}},
+		{"PlanRestore", slipway.ReadOnly, false, func(c slipway.Caller) error { _, err := w.s.PlanRestore(ctx, c, app.ID, 4711); return err }},
+		{"Restore", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.Restore(ctx, c, RestoreInput{ApplicationID: app.ID, BackupID: 4711})
+			return err
+		}},
 		{"StopComponents", slipway.ReadWrite, false, func(c slipway.Caller) error {
 			_, err := w.s.StopComponents(ctx, c, ComponentsInput{ApplicationID: app.ID})
 			return err

@@ -62,10 +62,10 @@ func (s *session) root() *cobra.Command {
 	root.SetCompletionCommandGroupID("run")
 	root.SetHelpCommandGroupID("run")
 	for group, commands := range map[string][]*cobra.Command{
-		"work": {s.planCommand(), s.validateCommand(), s.deployCommand(), s.rollbackCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand(), s.applicationsCommand(), s.tasksCommand(), s.driversCommand()},
+		"work": {s.planCommand(), s.validateCommand(), s.deployCommand(), s.rollbackCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand(), s.backupsCommand(), s.restoreCommand(), s.applicationsCommand(), s.tasksCommand(), s.driversCommand()},
 		"own":  {s.projectsCommand(), s.environmentsCommand(), s.secretsCommand()},
 		"who":  {s.loginCommand(), s.logoutCommand(), s.whoamiCommand(), s.contextCommand(), s.usersCommand(), s.tokensCommand(), s.auditCommand()},
-		"run":  {s.serverCommand(), s.setupCommand(), s.configCommand(), s.pythonCommand(), s.versionCommand()},
+		"run":  {s.serverCommand(), s.setupCommand(), s.configCommand(), s.pythonCommand(), s.versionCommand(), s.moverCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -30,6 +30,8 @@ type Commands struct {
 	PythonInstall func(ctx context.Context, c config.Config, out io.Writer) error
 	// FindPython returns the environment that PythonInstall made.
 	FindPython func(ctx context.Context, c config.Config) (author.Python, error)
+	// Mover does the order that stands in the environment, inside a Job of a backup.
+	Mover func(ctx context.Context, getenv func(string) string) error
 }
 
 // Run carries out one command line and returns its exit code.

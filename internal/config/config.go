@@ -23,6 +23,7 @@ type Config struct {
 	Prefect        Prefect    `key:"prefect"`
 	Python         Python     `key:"python"`
 	Actions        Actions    `key:"actions"`
+	Backup         Backup     `key:"backup"`
 	Limits         Limits     `key:"limits"`
 	ShutdownGrace  Duration   `key:"shutdown_grace" default:"30s" doc:"How long a server that is asked to stop lets running requests and steps end before it cuts them off; what is cut off goes on at the next start."`
 
@@ -75,6 +76,11 @@ type Actions struct {
 	PrefectRetry Duration `key:"prefect_retry" default:"10m" min:"1s" max:"24h" doc:"How long a hook that is due waits for a Prefect server that does not answer."`
 	StopGrace    Duration `key:"stop_grace" default:"20s" min:"1s" max:"1h" doc:"How long a cancelled action may take to end before it is killed."`
 	ImageWait    Duration `key:"image_wait" default:"5m" min:"1s" max:"24h" doc:"How long a Job of an action may wait for an image that cannot be pulled before it counts as failed."`
+}
+
+// Backup says how backups are carried.
+type Backup struct {
+	Image string `key:"image" doc:"The container image with this Slipway, whose program slipway carries the bytes of backups inside the cluster. Empty: nothing can be backed up or restored."`
 }
 
 // Limits bounds what the server takes in.

@@ -82,7 +82,10 @@ var (
 	driftedDesc      = prometheus.NewDesc("slipway_applications_drifted", "Applications of which the cluster differs from what was last applied.", nil, nil)
 	unseenDesc       = prometheus.NewDesc("slipway_applications_drift_unknown", "Applications of which the last look at the cluster told nothing.", nil, nil)
 	oldestCheckDesc  = prometheus.NewDesc("slipway_drift_oldest_check_timestamp_seconds", "When the application was compared whose comparison is the oldest.", nil, nil)
-	replicasDesc     = prometheus.NewDesc("slipway_replicas", "Processes that beat.", nil, nil)
+	lastBackupDesc   = prometheus.NewDesc("slipway_backup_last_success_timestamp_seconds",
+		"When the last complete backup of an application was taken; 0: never. Only for those with a backup or a schedule.",
+		[]string{"project", "environment", "application"}, nil)
+	replicasDesc = prometheus.NewDesc("slipway_replicas", "Processes that beat.", nil, nil)
 )
 
 func (r *rowMetrics) Describe(ch chan<- *prometheus.Desc) {
@@ -92,6 +95,7 @@ func (r *rowMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- driftedDesc
 	ch <- unseenDesc
 	ch <- oldestCheckDesc
+	ch <- lastBackupDesc
 }
 
 func (r *rowMetrics) Collect(ch chan<- prometheus.Metric) {
@@ -113,6 +117,17 @@ func (r *rowMetrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(unseenDesc, prometheus.GaugeValue, float64(counts.Unseen))
 		if !counts.OldestCheck.IsZero() {
 			ch <- prometheus.MustNewConstMetric(oldestCheckDesc, prometheus.GaugeValue, float64(counts.OldestCheck.Unix()))
+		}
+		backups, err := tx.LastBackups(ctx)
+		if err != nil {
+			return err
+		}
+		for _, b := range backups {
+			taken := 0.0
+			if !b.TakenAt.IsZero() {
+				taken = float64(b.TakenAt.Unix())
+			}
+			ch <- prometheus.MustNewConstMetric(lastBackupDesc, prometheus.GaugeValue, taken, b.Project, b.Environment, b.Application)
 		}
 		return nil
 	})

@@ -170,6 +170,7 @@ func (s *Server) handle() {
 		Installation: s.Installation, CRD: contract.CRD,
 		RunDir: s.Config.DataDir + "/runs", APIURLs: s.actionURLs, CAFile: s.Config.TLS.CertFile,
 		ClusterName: "default", ImageAfter: time.Duration(s.Config.Actions.ImageWait),
+		MoverImage:      s.Config.Backup.Image,
 		PrefectPatience: time.Duration(s.Config.Actions.PrefectRetry), MaxRunning: int(s.Config.Actions.MaxRunning),
 		Log: s.log,
 	})
@@ -182,6 +183,7 @@ func (s *Server) handle() {
 	s.Queue.Handle(slipway.WakeDrift, o.Look)
 	s.Queue.Handle(observe.NounRound, o.Round)
 	s.Queue.Periodic(observe.NounRound, 1, time.Minute)
+	s.Queue.Handle(slipway.WakeSchedule, r.Schedule)
 }
 
 // actionURLs is where actions call back: this process's own door on loopback first, and

@@ -13,6 +13,7 @@ type ApplicationSpec struct {
 	App           AppRef                     `json:"app"`
 	Parameters    map[string]any             `json:"parameters,omitempty"`
 	Components    map[string]ComponentConfig `json:"components,omitempty"`
+	Backup        *BackupConfig              `json:"backup,omitempty"`
 }
 
 // DriverRef names a loaded driver.

@@ -14,6 +14,9 @@ const (
 	Upgrade Hook = "upgrade" // it moves to another application or driver version
 	// Rollback is the way back: the driver that is left behind undoes what its upgrade did.
 	Rollback Hook = "rollback"
+
+	BackupHook  Hook = "backup"  // its data is backed up
+	RestoreHook Hook = "restore" // a backup of it is restored
 )
 
 // Mode orders the actions of a hook: all of pre end before core starts, all of core
@@ -104,6 +107,7 @@ type Component struct {
 	Container    string            `json:"container,omitempty"` // the declared container; empty: the pod's only one
 	Scalable     bool              `json:"scalable,omitempty"`
 	ReadyTimeout time.Duration     `json:"readyTimeout,omitempty"` // 0: the default
+	Backup       *ComponentBackup  `json:"backup,omitempty"`       // nil: it holds no data of its own
 }
 
 // Service is an endpoint that an application offers, for people and for context.services.

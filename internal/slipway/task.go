@@ -19,12 +19,16 @@ const (
 	StopTask      TaskKind = "stop-components"
 	StartTask     TaskKind = "start-components"
 	VersionTask   TaskKind = "change-version"
+	BackupTask    TaskKind = "backup"
+	RestoreTask   TaskKind = "restore"
+	ForgetTask    TaskKind = "delete-backup"
 )
 
 var taskTitles = map[TaskKind]string{
 	InstallTask: "Install", UpgradeTask: "Upgrade", RollbackTask: "Roll back", ConfigureTask: "Configure", DeleteTask: "Delete",
 	RepairTask: "Repair",
 	StopTask:   "Stop components", StartTask: "Start components", VersionTask: "Change the version",
+	BackupTask: "Back up", RestoreTask: "Restore", ForgetTask: "Delete a backup",
 }
 
 // Title is the task's type in words: "Stop components".
@@ -33,9 +37,10 @@ func (k TaskKind) Title() string { return taskTitles[k] }
 // The nouns that wake-ups name: who accepts a request wakes them, who reconciles handles
 // them.
 const (
-	WakeTask  = "task"
-	WakeCall  = "action-call"
-	WakeDrift = "drift" // by the application's ID
+	WakeTask     = "task"
+	WakeCall     = "action-call"
+	WakeDrift    = "drift"           // by the application's ID
+	WakeSchedule = "backup-schedule" // by the application's ID
 )
 
 // TaskState moves in one direction; package task alone moves it.
@@ -141,6 +146,12 @@ const (
 	StepRollbackPre  = "Run the rollback pre-hook"
 	StepRollbackCore = "Run the rollback hook"
 	StepRollbackPost = "Run the rollback post-hook"
+	StepBackupPre    = "Run the backup pre-hook"
+	StepBackupCore   = "Run the backup hook"
+	StepBackupPost   = "Run the backup post-hook"
+	StepRestorePre   = "Run the restore pre-hook"
+	StepRestoreCore  = "Run the restore hook"
+	StepRestorePost  = "Run the restore post-hook"
 )
 
 // Limits of a step's output.

@@ -58,7 +58,7 @@ func (r *reader) application(root *node) slipway.ApplicationSpec {
 		r.fault(services.pos, "services", "leave it out, or give the application a [driver]",
 			"runner services are not part of a driver application, and this slipway runs no runner applications yet")
 	}
-	r.table(root, "", "schema_version", "name", "driver", "app", "parameters", "components", "services")
+	r.table(root, "", "schema_version", "name", "driver", "app", "parameters", "components", "backup", "services")
 
 	version := r.need(root, "", "schema_version", fmt.Sprintf("write schema_version = %d as the first line", ApplicationSchema))
 	if r.shaped(version, "schema_version", wholeShape, "") {
@@ -87,6 +87,7 @@ func (r *reader) application(root *node) slipway.ApplicationSpec {
 	}
 	s.Parameters = r.parameters(root.get("parameters"))
 	s.Components = r.components(root.get("components"))
+	s.Backup = r.backup(root.get("backup"))
 	return s
 }
 

@@ -41,6 +41,14 @@ func FormatApplication(s slipway.ApplicationSpec) ([]byte, error) {
 		Env      map[string]string `toml:"env,omitempty"`
 		Secrets  map[string]string `toml:"secrets,omitempty"`
 	}
+	type backup struct {
+		Location      string `toml:"location"`
+		Schedule      string `toml:"schedule,omitempty"`
+		TimeZone      string `toml:"time_zone,omitempty"`
+		KeepLast      int    `toml:"keep_last,omitempty"`
+		KeepDays      int    `toml:"keep_days,omitempty"`
+		BeforeUpgrade bool   `toml:"before_upgrade,omitempty"`
+	}
 	out := struct {
 		SchemaVersion int    `toml:"schema_version"`
 		Name          string `toml:"name"`
@@ -53,10 +61,15 @@ func FormatApplication(s slipway.ApplicationSpec) ([]byte, error) {
 		} `toml:"app"`
 		Parameters map[string]any       `toml:"parameters,omitempty"`
 		Components map[string]component `toml:"components,omitempty"`
+		Backup     *backup              `toml:"backup,omitempty"`
 	}{SchemaVersion: s.SchemaVersion, Name: s.Name, Parameters: s.Parameters, Components: map[string]component{}}
 	out.Driver.Name, out.Driver.Version, out.App.Version = s.Driver.Name, s.Driver.Version, s.App.Version
 	for name, c := range s.Components {
 		out.Components[name] = component(c)
+	}
+	if s.Backup != nil {
+		b := backup(*s.Backup)
+		out.Backup = &b
 	}
 	b, err := toml.Marshal(out)
 	if err != nil {

@@ -28,6 +28,16 @@ type GlobalContext struct {
 	Components    map[string]ContextComponent `json:"components"`
 	Parameters    map[string]any              `json:"parameters"` // secret ones as ContextSecret
 	Services      map[string]ContextService   `json:"services"`
+	Backup        *ContextBackup              `json:"backup"` // of a backup or a restore; null elsewhere
+}
+
+// ContextBackup is the backup that the hooks backup and restore are about. It tells where
+// its files stand and holds no credentials.
+type ContextBackup struct {
+	ID          int64  `json:"id"`
+	LocationRef string `json:"location_ref"` // the location's name
+	Path        string `json:"path"`         // the folder of the backup, below the bucket or the claim
+	AppVersion  string `json:"app_version"`  // of the application when it was taken
 }
 
 // ContextTask says in which task the context is used. Hook, Mode, Action, StepID and

@@ -21,6 +21,7 @@ type ContextInput struct {
 	ChartDigest     string // recorded at load; may be empty
 	States          []slipway.ComponentState
 	Kinds           map[string][]string // component → kinds of its workloads, when known
+	Backup          *ContextBackup      // of a backup or a restore
 }
 
 // SecretObject names the Kubernetes Secret that holds the secrets of an application's
@@ -68,6 +69,7 @@ func BuildContext(in ContextInput) (GlobalContext, error) {
 		Components: map[string]ContextComponent{},
 		Parameters: map[string]any{},
 		Services:   map[string]ContextService{},
+		Backup:     in.Backup,
 	}
 	if in.Change.Kind == slipway.DeleteChange {
 		c.Deployment.DesiredPhase = "deleting"

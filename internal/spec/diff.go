@@ -79,6 +79,19 @@ func flatten(s slipway.ApplicationSpec) map[string]string {
 			put(join(path+".secrets", k), "secret "+v)
 		}
 	}
+	if b := s.Backup; b != nil {
+		put("backup.location", b.Location)
+		put("backup.schedule", b.Schedule)
+		put("backup.time_zone", b.TimeZone)
+		for path, n := range map[string]int{"backup.keep_last": b.KeepLast, "backup.keep_days": b.KeepDays} {
+			if n > 0 {
+				put(path, strconv.Itoa(n))
+			}
+		}
+		if b.BeforeUpgrade {
+			put("backup.before_upgrade", "true")
+		}
+	}
 	return out
 }
 

@@ -148,6 +148,7 @@ func (d *driverReader) driver(root *node) slipway.DriverSpec {
 	}
 	d.unreachable(spec, s)
 	d.shadowing(s.Actions)
+	d.backedUp(s, spec.get("components"))
 	return s
 }
 

@@ -16,8 +16,8 @@ var (
 	actionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 	pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// laterHooks are hooks of the format that this slipway keeps but does not run.
-	laterHooks = []string{"backup", "restore", "on_demand"}
-	hooks      = []string{string(slipway.Setup), string(slipway.Upgrade), string(slipway.Rollback)}
+	laterHooks = []string{"on_demand"}
+	hooks      = []string{string(slipway.Setup), string(slipway.Upgrade), string(slipway.Rollback), string(slipway.BackupHook), string(slipway.RestoreHook)}
 	modes      = []string{string(slipway.Pre), string(slipway.Core), string(slipway.Post)}
 )
 
@@ -107,6 +107,8 @@ func (d *driverReader) when(n *node, path string, a *slipway.Action) {
 		d.note(hook.pos, path+".hook", "", "%s actions are accepted, and not run yet", h)
 	case !slices.Contains(hooks, h):
 		d.fault(hook.pos, path+".hook", didYouMean(h, slices.Concat(hooks, laterHooks)), "%q is no hook", cut(h, 40))
+	case mode == nil && (h == string(slipway.BackupHook) || h == string(slipway.RestoreHook)):
+		m = string(slipway.Core) // what such an action is for
 	case mode == nil:
 		d.fault(n.pos, path+".mode", "write mode: "+listOf(modes, "or"), "is missing")
 	}

@@ -47,10 +47,8 @@ func (d *driverReader) components(n *node) map[string]slipway.Component {
 			continue
 		}
 		out[e.key] = d.component(e.value, path)
-		for _, key := range []string{"backup", "defaults"} {
-			if b := e.value.get(key); b != nil {
-				d.note(b.pos, path+"."+key, "", "is accepted and has no effect yet")
-			}
+		if b := e.value.get("defaults"); b != nil {
+			d.note(b.pos, path+".defaults", "", "is accepted and has no effect yet")
 		}
 	}
 	d.sameSelector(entries, out)
@@ -82,6 +80,7 @@ func (d *driverReader) component(n *node, path string) slipway.Component {
 	if ready := n.get("ready"); d.table(ready, path+".ready", "timeout") {
 		c.ReadyTimeout = d.duration(ready.get("timeout"), path+".ready.timeout", time.Second, slipway.MaxActionTimeout)
 	}
+	c.Backup = d.backup(n.get("backup"), path+".backup")
 	return c
 }
 

@@ -59,21 +59,21 @@ func TestParseDriverReadsEverything(t *testing.T) {
 		Components: map[string]slipway.Component{
 			"server":      {Selector: map[string]string{"app.kubernetes.io/component": "server"}, Container: "server", Scalable: true, ReadyTimeout: 10 * time.Minute},
 			"task-worker": {Selector: map[string]string{"app.kubernetes.io/component": "task-worker"}, Container: "task-worker", Scalable: true},
-			"database":    {Selector: map[string]string{"app.kubernetes.io/name": "neo4j"}},
+			"database":    {Selector: map[string]string{"app.kubernetes.io/name": "neo4j"}, Backup: &slipway.ComponentBackup{Kind: "neo4j", Order: 10}},
 		},
 		Services: map[string]slipway.Service{"web": {Component: "server", Kind: "http", Port: 8000, Scope: "external", Path: "/"}},
 		Actions: []slipway.Action{
 			{Name: "validate", Hook: slipway.Setup, Mode: slipway.Pre, File: "actions.py", Function: "validate"},
 			{Name: "upgrade", Hook: slipway.Upgrade, Mode: slipway.Core, File: "actions.py", Function: "upgrade", Description: "Stop workers, run migration, restart, verify", Timeout: 45 * time.Minute, Irreversible: true, Stops: []string{"task-worker"}},
-			{Name: "dump", Hook: "backup", File: "actions.py", Function: "dump"},
+			{Name: "dump", Hook: slipway.BackupHook, Mode: slipway.Core, File: "actions.py", Function: "dump"},
 		},
 	}
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("got, want (-, +):\n%s", d)
 	}
 	wantWarnings := []string{
-		"driver.slipway.yml:43:17: spec.components.database.backup: is accepted and has no effect yet",
-		"driver.slipway.yml:76:13: spec.actions[2].hook: backup actions are accepted, and not run yet",
+		"driver.slipway.yml:42:7: spec.components.database.backup.kind: leaves it to an action, and no action has hook: restore (add an action with hook: restore)",
+		"driver.slipway.yml:43:23: spec.components.database.backup.kind: this slipway has no strategy neo4j; the actions of the hooks backup and restore have to do it (write kind: action)",
 		"driver.slipway.yml:78:16: spec.actions[2].prompts: is accepted and has no effect yet: nobody is asked",
 		"driver.slipway.yml:80:5: spec.checks: is accepted and has no effect yet",
 	}
@@ -305,7 +305,7 @@ func TestParseDriverWarns(t *testing.T) {
     - { name: one, hook: upgrade, mode: pre, location: "actions.py::a" }
     - { name: two, hook: upgrade, mode: pre, location: "./actions.py::a" }
     - { name: three, hook: upgrade, mode: post, location: "actions.py::a" }
-    - { name: four, hook: restore, mode: pre, location: "actions.py::b" }
+    - { name: four, hook: on_demand, mode: pre, location: "actions.py::b" }
 `))
 	if err != nil {
 		t.Fatal(describe(err))
@@ -315,7 +315,7 @@ func TestParseDriverWarns(t *testing.T) {
 		"driver.slipway.yml:9:50: spec.components.web.defaults: is accepted and has no effect yet",
 		"driver.slipway.yml:12:13: spec.python: is accepted and has no effect yet",
 		"driver.slipway.yml:15:9: spec.actions[1]: runs a a second time in the same mode, after or before one",
-		"driver.slipway.yml:17:27: spec.actions[3].hook: restore actions are accepted, and not run yet",
+		"driver.slipway.yml:17:27: spec.actions[3].hook: on_demand actions are accepted, and not run yet",
 	}
 	if d := cmp.Diff(warnings, want); d != "" {
 		t.Errorf("got, want (-, +):\n%s", d)

@@ -71,6 +71,12 @@ func (tx *Tx) DeleteEnvironment(ctx context.Context, id int64) error {
 	if n > 0 {
 		return slipway.Errorf(slipway.Conflict, "the environment has %d applications", n).WithHint("delete them first")
 	}
+	if n, err = tx.backupsThere(ctx, `location_id IN (SELECT id FROM backup_locations WHERE environment_id = ?)`, id); err != nil {
+		return err
+	}
+	if n > 0 {
+		return slipway.Errorf(slipway.Conflict, "the environment has %d backups", n).WithHint("delete them first: slipway backup delete ID")
+	}
 	if _, err := tx.exec(ctx, `DELETE FROM environments WHERE id = ?`, id); err != nil {
 		return fmt.Errorf("delete environment %d: %w", id, err)
 	}

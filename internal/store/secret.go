@@ -65,8 +65,23 @@ func (tx *Tx) AnySecret(ctx context.Context) (bool, error) {
 }
 
 // SecretUses lists, as shop/production/guestbook, the applications of an environment whose
-// wanted revision names the secret.
+// wanted revision names the secret, and the backup locations that do.
 func (tx *Tx) SecretUses(ctx context.Context, environmentID int64, name string) ([]string, error) {
+	refs, err := tx.specUses(ctx, environmentID, func(s slipway.ApplicationSpec) bool { return namesSecret(s, name) })
+	if err != nil {
+		return nil, fmt.Errorf("look for uses of secret %s: %w", name, err)
+	}
+	locations, err := tx.BackupLocations(ctx, environmentID)
+	for _, l := range locations {
+		if l.S3.AccessKeySecret == name || l.S3.SecretKeySecret == name {
+			refs = append(refs, "the backup location "+l.Name)
+		}
+	}
+	return refs, err
+}
+
+// specUses lists the applications of an environment whose wanted spec fits.
+func (tx *Tx) specUses(ctx context.Context, environmentID int64, fits func(slipway.ApplicationSpec) bool) ([]string, error) {
 	type use struct {
 		ref  string
 		spec slipway.ApplicationSpec
@@ -83,16 +98,13 @@ func (tx *Tx) SecretUses(ctx context.Context, environmentID int64, name string) 
 		JOIN projects p ON p.id = e.project_id
 		JOIN revisions r ON r.application_id = a.id AND r.number = a.revision
 		WHERE a.environment_id = ? AND a.deleted_at IS NULL ORDER BY a.name`, environmentID)
-	if err != nil {
-		return nil, fmt.Errorf("look for uses of secret %s: %w", name, err)
-	}
 	var refs []string
 	for _, u := range uses {
-		if namesSecret(u.spec, name) {
+		if fits(u.spec) {
 			refs = append(refs, u.ref)
 		}
 	}
-	return refs, nil
+	return refs, err
 }
 
 func namesSecret(s slipway.ApplicationSpec, name string) bool {

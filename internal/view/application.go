@@ -41,6 +41,9 @@ type ApplicationPage struct {
 	Tasks       List[TaskRow]     // newest first, without those that a step shows
 	Drift       slipway.Drift
 	Open        []TaskRow // of them, those that run or wait, oldest first
+	Backups     List[slipway.Backup]
+	NextBackup  time.Time // when the schedule takes the next one; zero: it takes none
+	CanBackUp   bool      // the driver says how
 }
 
 // Component is a component as the driver declares it, the team sets it and the record has
@@ -75,6 +78,7 @@ type Service struct {
 const (
 	pageRevisions = 10
 	pageTasks     = 15
+	pageBackups   = 10
 )
 
 // Applications lists the applications that the caller sees, by project, environment and
@@ -245,6 +249,14 @@ func applicationPage(ctx context.Context, tx *store.Tx, a slipway.Application) (
 	if p.Tasks, err = ownTasks(ctx, tx, store.TaskFilter{ApplicationID: a.ID}, Page{Limit: pageTasks}); err != nil {
 		return p, err
 	}
+	if p.Backups, err = tx.Backups(ctx, store.BackupFilter{ApplicationID: a.ID}, Page{Limit: pageBackups}); err != nil {
+		return p, err
+	}
+	schedule, _, err := tx.BackupSchedule(ctx, a.ID)
+	if err != nil {
+		return p, err
+	}
+	p.NextBackup, p.CanBackUp = schedule.NextAt, p.Driver.Spec.CanBackUp()
 	open, err := tx.Tasks(ctx, store.TaskFilter{ApplicationID: a.ID, Open: true}, Page{Limit: store.MaxLimit})
 	if err != nil {
 		return p, err

@@ -88,7 +88,7 @@ type DiffLine struct {
 
 // PlannedHook is one mode of a hook that will run, with its actions.
 type PlannedHook struct {
-	Hook         string   `json:"hook" enum:"setup,upgrade,rollback"`
+	Hook         string   `json:"hook" enum:"setup,upgrade,rollback,backup,restore" doc:"backup: one is taken before the upgrade."`
 	Mode         string   `json:"mode" enum:"pre,core,post"`
 	Actions      []string `json:"actions" nullable:"false"`
 	Irreversible bool     `json:"irreversible,omitempty" doc:"One of the actions cannot be undone."`

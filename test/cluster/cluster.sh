@@ -6,6 +6,7 @@
 #   cluster.sh status   say how each part is
 #   cluster.sh load FILE.tar...      make images usable by pods
 #   cluster.sh build-guestbook       build and load the sample application's images
+#   cluster.sh build-postgres        build and load an image of the machine's PostgreSQL
 #   cluster.sh help                  the rest
 #
 # Pinned by Debian's release only: the packages are the distribution's own.

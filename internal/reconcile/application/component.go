@@ -30,7 +30,11 @@ func (r *Reconciler) stop(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	err = w.write(func(ctx context.Context, tx *store.Tx) error {
+	return r.stopComponents(ctx, w, now, picked)
+}
+
+func (r *Reconciler) stopComponents(ctx context.Context, w *work, now standing, picked []string) error {
+	err := w.write(func(ctx context.Context, tx *store.Tx) error {
 		for _, name := range picked {
 			if err := tx.SetComponentStopped(ctx, w.snap.Application.ID, name, w.snap.Task.RootID); err != nil {
 				return err

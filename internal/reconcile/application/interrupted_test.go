@@ -129,6 +129,22 @@ func (f *fakeWorld) DeleteJob(ctx context.Context, _ slipway.Application, _, _ s
 	return "", f.call(ctx, "delete job", nil)
 }
 
+func (f *fakeWorld) Claims(ctx context.Context, _ []kube.Workload, _ []string) ([]kube.Claim, error) {
+	return nil, f.call(ctx, "claims", nil)
+}
+func (f *fakeWorld) ServiceOf(ctx context.Context, _ kube.Workload) (string, int, error) {
+	return "database", 5432, f.call(ctx, "service of", nil)
+}
+func (f *fakeWorld) RunMove(ctx context.Context, _ kube.MoveSpec, _ kube.JobOptions) (kube.MoveResult, error) {
+	return kube.MoveResult{}, f.call(ctx, "run move", nil)
+}
+func (f *fakeWorld) EndMove(ctx context.Context, _ slipway.Application, _ string) error {
+	return f.call(ctx, "end move", nil)
+}
+func (f *fakeWorld) EndMovesOf(ctx context.Context, _ slipway.Application, _ int64) error {
+	return f.call(ctx, "end moves", nil)
+}
+
 type fakeCharts struct{ *fakeWorld }
 
 func (f fakeCharts) Chart(context.Context, slipway.ChartRef, string, string) (*helm.Chart, error) {

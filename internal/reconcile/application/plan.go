@@ -20,9 +20,22 @@ const (
 	ActPurge  Act = "purge"  // the rows of what is gone
 
 	// A repair's own.
-	ActLook      Act = "look"       // whether there is something to repair to
-	ActPutBack   Act = "put-back"   // what differs from what was applied
-	ActBackReady Act = "back-ready" // wait for what was applied
+	ActLook          Act = "look"           // whether there is something to repair to
+	ActPutBack       Act = "put-back"       // what differs from what was applied
+	ActBackReady     Act = "back-ready"     // wait for what was applied
+	ActBackupBefore  Act = "backup-before"  // a backup as a task of its own, before an upgrade
+	ActBackupCheck   Act = "backup-check"   // everything that can be known before a backup
+	ActBackupStop    Act = "backup-stop"    // components whose files must not change meanwhile
+	ActBackupStart   Act = "backup-start"   // what the task has stopped
+	ActBackup        Act = "backup"         // the data of one component
+	ActBackupRecord  Act = "backup-record"  // the backup is complete
+	ActBackupPrune   Act = "backup-prune"   // backups that retention gives up
+	ActBackupSweep   Act = "backup-sweep"   // what a failed backup left in the location
+	ActBackupForget  Act = "backup-forget"  // one backup that a person gives up
+	ActRestoreCheck  Act = "restore-check"  // everything that can be known before a restore
+	ActRestoreVerify Act = "restore-verify" // the checksums of every file
+	ActRestoreStop   Act = "restore-stop"   // everything that writes
+	ActRestore       Act = "restore"        // the data of one component
 )
 
 // Phase is one step of a task before it has run.
@@ -32,6 +45,8 @@ type Phase struct {
 	Act  Act
 	Hook slipway.Hook // for ActHook
 	Mode slipway.Mode
+
+	Component string // for ActBackup and ActRestore
 }
 
 // Next is what Plan says: carry out a phase, or end the task.
@@ -52,13 +67,13 @@ func Plan(s Snapshot) Next {
 	for _, st := range s.Steps {
 		switch st.State {
 		case slipway.StepFailed:
-			return Next{End: slipway.Failed, Why: st.Error}
+			return s.end(Next{End: slipway.Failed, Why: st.Error})
 		case slipway.StepCancelled:
-			return Next{End: slipway.Cancelled}
+			return s.end(Next{End: slipway.Cancelled})
 		}
 	}
 	if s.Cancel {
-		return Next{End: slipway.Cancelled}
+		return s.end(Next{End: slipway.Cancelled})
 	}
 	for _, p := range Phases(s) {
 		if s.done(p.Key) {
@@ -103,6 +118,12 @@ func Phases(s Snapshot) []Phase {
 			Phase{Key: "apply", Name: "Put back what drifted", Act: ActPutBack},
 			Phase{Key: "ready", Name: "Wait until it is ready", Act: ActBackReady},
 		)
+	case slipway.BackupTask:
+		return s.backupPhases()
+	case slipway.RestoreTask:
+		return s.restorePhases()
+	case slipway.ForgetTask:
+		return one(Phase{Key: "forget", Name: "Delete the files", Act: ActBackupForget})
 	case slipway.DeleteTask:
 		return one(
 			Phase{Key: "remove", Name: "Remove the release", Act: ActRemove},
@@ -119,6 +140,7 @@ func (s Snapshot) move(h slipway.Hook, pre, core, post string, check, apply, rea
 	coreKey := "hook." + string(h) + ".core"
 	return concat(
 		one(check),
+		s.backupBefore(h),
 		s.hook(h, slipway.Pre, pre),
 		one(Phase{Key: coreKey, Name: core, Act: ActHook, Hook: h, Mode: slipway.Core}),
 		s.restOfMove(h, coreKey, apply, ready),

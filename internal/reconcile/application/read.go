@@ -44,6 +44,9 @@ func readSnapshot(ctx context.Context, tx *store.Tx, id int64) (s Snapshot, err 
 	// A child acts for the change of its root: the version that an action asks for is the
 	// version of the upgrade that runs it.
 	changeID := s.Task.ChangeID
+	if ofBackup(s.Task.Kind) {
+		return s, readBackup(ctx, tx, &s)
+	}
 	if changeID == 0 && !s.Task.Root() {
 		root, err := tx.Task(ctx, s.Task.RootID)
 		if err != nil {

@@ -43,6 +43,11 @@ type cluster interface {
 	PutBack(ctx context.Context, m kube.Manifest) error
 	DeleteJobsOf(ctx context.Context, app slipway.Application) error
 	DeleteJob(ctx context.Context, app slipway.Application, release, flowRunID string) (string, error)
+	Claims(ctx context.Context, ws []kube.Workload, volumes []string) ([]kube.Claim, error)
+	ServiceOf(ctx context.Context, w kube.Workload) (name string, port int, err error)
+	RunMove(ctx context.Context, s kube.MoveSpec, o kube.JobOptions) (kube.MoveResult, error)
+	EndMove(ctx context.Context, app slipway.Application, name string) error
+	EndMovesOf(ctx context.Context, app slipway.Application, taskID int64) error
 }
 
 // charts is what it needs of Helm.
@@ -90,6 +95,9 @@ type Config struct {
 
 	// NoCluster and NoRunner, when set, say why there is none; what needs it fails with that.
 	NoCluster, NoRunner error
+
+	// MoverImage is the image with this Slipway, which carries backups; empty: none are taken.
+	MoverImage string
 
 	// What follows may be zero.
 	Capabilities    spec.ContextCapabilities

@@ -19,6 +19,9 @@ type Snapshot struct {
 	Steps       []slipway.Step    // in the order of their starts
 	Cancel      bool              // somebody asked for the end
 	Moved       bool              // a task that an action of this one started has changed the version
+
+	Backup   slipway.Backup         // of a backup, a restore or the deletion of a backup
+	Location slipway.BackupLocation // of Backup
 }
 
 // step returns the newest step of a key, and whether there is one.

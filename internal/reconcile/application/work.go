@@ -55,7 +55,7 @@ func (r *Reconciler) Task(ctx context.Context, id int64) (again time.Duration, e
 
 // carryOn is the loop: snapshot, Plan, act, record, and again.
 func (w *work) carryOn() error {
-	if w.snap.Task.Root() {
+	if w.snap.Task.Root() && w.snap.changes() {
 		if err := w.sayChanging(); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (w *work) act(ctx context.Context, p Phase) error {
 	case ActBackReady:
 		return w.r.backReady(ctx, w)
 	}
-	return fmt.Errorf("no phase %q", p.Act)
+	return w.r.actOnBackup(ctx, w, p)
 }
 
 func (w *work) cancelledBy(ctx context.Context) string {
@@ -221,6 +221,9 @@ func (w *work) finish(ctx context.Context, next Next) error {
 			return err
 		}
 		end.Hint = result.hint(s.Task, next.End, s.Application.Name)
+		if err := w.endBackup(ctx, tx, &end); err != nil {
+			return err
+		}
 		if end.Result, err = json.Marshal(result); err != nil {
 			return err
 		}
@@ -230,12 +233,15 @@ func (w *work) finish(ctx context.Context, next Next) error {
 		if err := w.r.Tokens.RevokeTaskTokens(ctx, tx, s.Task.ID); err != nil {
 			return err
 		}
-		if s.Task.Root() {
+		if s.Task.Root() && s.changes() {
 			if state, message, err = w.settle(ctx, tx, end, result); err != nil {
 				return err
 			}
 		}
 		if err := w.endChildren(ctx, tx); err != nil {
+			return err
+		}
+		if err := w.lookAtSchedule(ctx, tx); err != nil {
 			return err
 		}
 		return w.wakeOthers(ctx, tx)
@@ -300,6 +306,12 @@ func (w *work) endChildren(ctx context.Context, tx *store.Tx) error {
 		}
 		if _, err := task.RequestCancel(ctx, tx, c.ID, slipway.System().UserName); err != nil && !errors.Is(err, store.ErrStale) {
 			return err
+		}
+		if c.Kind == slipway.BackupTask {
+			// Its root carried it out, and nobody else was woken for it.
+			if err := w.r.Queue.Enqueue(ctx, tx, task.WakeUp{Noun: NounTask, ID: c.ID, Nested: true}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -132,6 +132,69 @@ ALTER TABLE public.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.backup_locations (
+    id bigint NOT NULL,
+    environment_id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    config json NOT NULL,
+    created_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT backup_locations_kind_check CHECK ((kind = ANY (ARRAY['s3'::text, 'volume'::text])))
+);
+
+ALTER TABLE public.backup_locations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.backup_locations_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.backup_schedules (
+    application_id bigint NOT NULL,
+    schedule text NOT NULL,
+    time_zone text NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone
+);
+
+CREATE TABLE public.backups (
+    id bigint NOT NULL,
+    application_id bigint NOT NULL,
+    location_id bigint NOT NULL,
+    path text NOT NULL,
+    app_version text NOT NULL,
+    driver_name text NOT NULL,
+    driver_version text NOT NULL,
+    driver_digest text NOT NULL,
+    revision bigint NOT NULL,
+    state text NOT NULL,
+    cause text NOT NULL,
+    task_id bigint,
+    size bigint NOT NULL,
+    files json NOT NULL,
+    context json,
+    error text NOT NULL,
+    requested_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    taken_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    CONSTRAINT backups_cause_check CHECK ((cause = ANY (ARRAY['asked'::text, 'schedule'::text, 'upgrade'::text]))),
+    CONSTRAINT backups_check CHECK (((state <> 'complete'::text) OR (taken_at IS NOT NULL))),
+    CONSTRAINT backups_state_check CHECK ((state = ANY (ARRAY['taking'::text, 'complete'::text, 'failed'::text, 'deleting'::text, 'deleted'::text])))
+);
+
+ALTER TABLE public.backups ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.backups_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.changes (
     id bigint NOT NULL,
     application_id bigint NOT NULL,
@@ -306,6 +369,13 @@ CREATE TABLE public.replicas (
     version text NOT NULL,
     started_at timestamp with time zone NOT NULL,
     seen_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.restores (
+    task_id bigint NOT NULL,
+    backup_id bigint NOT NULL,
+    application_id bigint NOT NULL,
+    context json
 );
 
 CREATE TABLE public.revisions (
@@ -581,6 +651,21 @@ ALTER TABLE ONLY public.applications
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.backup_locations
+    ADD CONSTRAINT backup_locations_environment_id_name_key UNIQUE (environment_id, name);
+
+ALTER TABLE ONLY public.backup_locations
+    ADD CONSTRAINT backup_locations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.backup_schedules
+    ADD CONSTRAINT backup_schedules_pkey PRIMARY KEY (application_id);
+
+ALTER TABLE ONLY public.backups
+    ADD CONSTRAINT backups_path_key UNIQUE (path);
+
+ALTER TABLE ONLY public.backups
+    ADD CONSTRAINT backups_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.changes
     ADD CONSTRAINT changes_application_id_number_key UNIQUE (application_id, number);
 
@@ -640,6 +725,9 @@ ALTER TABLE ONLY public.projects
 
 ALTER TABLE ONLY public.replicas
     ADD CONSTRAINT replicas_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.restores
+    ADD CONSTRAINT restores_pkey PRIMARY KEY (task_id);
 
 ALTER TABLE ONLY public.revisions
     ADD CONSTRAINT revisions_pkey PRIMARY KEY (application_id, number);
@@ -717,6 +805,12 @@ CREATE INDEX audit_noun ON public.audit USING btree (noun, noun_id, id);
 
 CREATE INDEX audit_user ON public.audit USING btree (user_name, id);
 
+CREATE INDEX backups_application ON public.backups USING btree (application_id, id);
+
+CREATE INDEX backups_location ON public.backups USING btree (location_id);
+
+CREATE INDEX backups_task ON public.backups USING btree (task_id);
+
 CREATE INDEX changes_task ON public.changes USING btree (task_id);
 
 CREATE INDEX drift_looked ON public.drift USING btree (looked_at);
@@ -726,6 +820,10 @@ CREATE INDEX drift_since ON public.drift USING btree (since) WHERE (since IS NOT
 CREATE INDEX events_age ON public.events USING btree (at);
 
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
+
+CREATE INDEX restores_application ON public.restores USING btree (application_id);
+
+CREATE INDEX restores_backup ON public.restores USING btree (backup_id);
 
 CREATE INDEX revisions_driver ON public.revisions USING btree (driver_digest);
 
@@ -786,6 +884,21 @@ ALTER TABLE ONLY public.action_runs
 ALTER TABLE ONLY public.applications
     ADD CONSTRAINT applications_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES public.environments(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.backup_locations
+    ADD CONSTRAINT backup_locations_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES public.environments(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.backup_schedules
+    ADD CONSTRAINT backup_schedules_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.backups
+    ADD CONSTRAINT backups_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.backups
+    ADD CONSTRAINT backups_location_id_fkey FOREIGN KEY (location_id) REFERENCES public.backup_locations(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.backups
+    ADD CONSTRAINT backups_task_id_fkey FOREIGN KEY (task_id) REFERENCES public.tasks(id) ON DELETE SET NULL;
+
 ALTER TABLE ONLY public.changes
     ADD CONSTRAINT changes_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
 
@@ -806,6 +919,15 @@ ALTER TABLE ONLY public.environments
 
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.restores
+    ADD CONSTRAINT restores_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.restores
+    ADD CONSTRAINT restores_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES public.backups(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.restores
+    ADD CONSTRAINT restores_task_id_fkey FOREIGN KEY (task_id) REFERENCES public.tasks(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.revisions
     ADD CONSTRAINT revisions_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;

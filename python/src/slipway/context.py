@@ -31,9 +31,9 @@ class Task(_Part):
 
     id: int
     kind: str
-    """``install`` or ``upgrade``."""
+    """``install``, ``upgrade``, ``backup`` or ``restore``."""
     hook: str = ""
-    """``setup`` or ``upgrade``."""
+    """``setup``, ``upgrade``, ``backup`` or ``restore``."""
     mode: str = ""
     """``pre``, ``core`` or ``post``."""
     action: str = ""
@@ -153,6 +153,15 @@ class Service(_Part):
     path: str = ""
 
 
+class Backup(_Part):
+    """The backup that the hooks ``backup`` and ``restore`` are about, without credentials."""
+
+    id: int
+    location_ref: str
+    path: str
+    app_version: str = ""
+
+
 class GlobalContext(_Part):
     """Everything that an action may know, frozen for its change.
 
@@ -177,6 +186,7 @@ class GlobalContext(_Part):
     components: dict[str, Component] = Field(default_factory=dict)
     parameters: dict[str, Any] = Field(default_factory=dict)
     services: dict[str, Service] = Field(default_factory=dict)
+    backup: Backup | None = None
 
     @model_validator(mode="before")
     @classmethod

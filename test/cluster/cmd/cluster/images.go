@@ -11,6 +11,7 @@ import (
 	"slipway.dev/slipway/test/cluster/guestbook"
 	"slipway.dev/slipway/test/cluster/image"
 	"slipway.dev/slipway/test/cluster/node"
+	"slipway.dev/slipway/test/cluster/postgres"
 )
 
 func loadImage(ctx context.Context, cluster node.Cluster, files []string) error {
@@ -64,6 +65,19 @@ func buildGuestbook(ctx context.Context, cluster node.Cluster, _ []string) error
 		return err
 	}
 	return load(ctx, cluster, specs...)
+}
+
+func buildPostgres(ctx context.Context, cluster node.Cluster, _ []string) error {
+	folder, err := os.MkdirTemp("", "slipway-postgres-")
+	if err != nil {
+		return fmt.Errorf("making a temporary folder: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	spec, err := postgres.Image(ctx, folder)
+	if err != nil {
+		return err
+	}
+	return load(ctx, cluster, spec)
 }
 
 // load packs the images into one tarball, loads it and removes it.
