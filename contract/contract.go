@@ -18,6 +18,11 @@ var (
 	//go:embed driver.schema.json
 	DriverSchema []byte
 
+	// DriverTestsSchema describes driver_test.yml.
+	//
+	//go:embed driver_test.schema.json
+	DriverTestsSchema []byte
+
 	// ContextSchema describes the GlobalContext that actions and templates get.
 	//
 	//go:embed context.schema.json

@@ -321,6 +321,25 @@ func (w *World) Run(stdin string, args ...string) (stdout, stderr string, code i
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
+// Shell is bash in a directory, with slipway on its path and logged in as the administrator.
+func (w *World) Shell(dir, script string) *exec.Cmd {
+	w.T.Helper()
+	bin := filepath.Join(w.Dir, "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		w.T.Fatal(err)
+	}
+	if err := os.Symlink(w.bin, filepath.Join(bin, "slipway")); err != nil && !os.IsExist(err) {
+		w.T.Fatal(err)
+	}
+	cmd := exec.CommandContext(w.T.Context(), "bash", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + w.Dir, "NO_COLOR=1", "SLIPWAY_URL=" + w.URL,
+		"SLIPWAY_TOKEN=" + ReadFile(w.T, filepath.Join(w.Dir, "token")), "SLIPWAY_PYTHON_VENV=" + Venv(w.T),
+	}
+	return cmd
+}
+
 func (w *World) Must(args ...string) string { w.T.Helper(); return w.MustIn("", args...) }
 
 func (w *World) MustIn(stdin string, args ...string) string {
