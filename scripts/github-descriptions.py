@@ -31,7 +31,7 @@ def package(name):
             return {m.name: t.extractfile(m).read() for m in t if m.isfile() and m.name in WANTED}
 
 
-WANTED = {"package/generated/api.github.com.json", "package/api.github.com/index.json", "package/schema.json"}
+WANTED = {"package/generated/api.github.com.json", "package/generated/ghes-3.17.json", "package/api.github.com/index.json", "package/schema.json"}
 
 
 def references(x):
@@ -78,13 +78,15 @@ def write(path, data):
 
 
 def main():
-    api = json.loads(package(OPENAPI)["package/generated/api.github.com.json"])
-    kept = {"openapi": api["openapi"], "info": api["info"], "paths": {p: without_examples(api["paths"][p]) for p in PATHS}, "components": {}}
-    for ref in closure(api, kept["paths"]):
-        _, kind, name = ref.removeprefix("#/").split("/")
-        if kind != "examples":
-            kept["components"].setdefault(kind, {})[name] = without_examples(api["components"][kind][name])
-    write("internal/outside/forge/github/testdata/openapi.json.gz", kept)
+    descriptions = package(OPENAPI)
+    for name in ("api.github.com", "ghes-3.17"):
+        api = json.loads(descriptions[f"package/generated/{name}.json"])
+        kept = {"openapi": api["openapi"], "info": api["info"], "paths": {p: without_examples(api["paths"][p]) for p in PATHS}, "components": {}}
+        for ref in closure(api, kept["paths"]):
+            _, kind, part = ref.removeprefix("#/").split("/")
+            if kind != "examples":
+                kept["components"].setdefault(kind, {})[part] = without_examples(api["components"][kind][part])
+        write(f"internal/outside/forge/github/testdata/{name}.json.gz", kept)
 
     examples = {e["name"]: e["examples"] for e in json.loads(package(EXAMPLES)["package/api.github.com/index.json"])}
     write("internal/webhook/testdata/examples.json.gz", {n: examples[n] for n in ("workflow_job", "workflow_run", "ping", "check_run")})

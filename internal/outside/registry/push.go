@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -149,7 +150,7 @@ func isVersion(tag string) bool {
 	_, err := semver.StrictNewVersion(tag)
 	if err != nil {
 		// An underscore stands for the plus sign of build metadata.
-		i := bytes.LastIndexByte([]byte(tag), '_')
+		i := strings.LastIndexByte(tag, '_')
 		if i < 0 {
 			return false
 		}

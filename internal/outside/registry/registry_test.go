@@ -373,3 +373,20 @@ func rewritten(t testing.TB, a artifact, change func(*ocispec.Manifest)) artifac
 	a.manifest, a.desc = raw, describe(ocispec.MediaTypeImageManifest, raw)
 	return a
 }
+
+// A reference is a person's, and may hold a password where none belongs.
+func FuzzParseReference(f *testing.F) {
+	for _, s := range []string{"oci://reg.example.com:5000/a/b:1.0.0@sha256:" + strings.Repeat("ab", 32), "oci://u:s3cret@reg/a", "oci://[::1]:5000/a:x", "oci://a//b", "x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseReference(s)
+		if err != nil {
+			return
+		}
+		again, err := ParseReference(r.String())
+		if err != nil || again != r {
+			t.Errorf("%q is %+v, and read again %+v, %v", s, r, again, err)
+		}
+	})
+}

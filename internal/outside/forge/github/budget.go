@@ -221,7 +221,7 @@ func (b *Budget) learn(res *http.Response) {
 // away keeps requests back, with a little more than was asked for, and never all until the
 // same moment.
 func (b *Budget) away(now time.Time, d time.Duration) {
-	d += time.Duration(rand.Int64N(int64(d/10) + int64(time.Second)))
+	d += time.Duration(rand.Int64N(int64(d/10) + int64(time.Second))) //nolint:gosec // it spreads requests, and guards nothing
 	if until := now.Add(d); until.After(b.until) {
 		b.until = until
 	}

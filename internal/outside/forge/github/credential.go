@@ -68,10 +68,11 @@ func ParseCredential(value string) (Credential, error) {
 	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
 	if err != nil {
 		other, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-		ok := false
-		if key, ok = other.(*rsa.PrivateKey); err != nil || !ok {
+		rsaKey, ok := other.(*rsa.PrivateKey)
+		if err != nil || !ok {
 			return bad("has a private key that is none of RSA")
 		}
+		key = rsaKey
 	}
 	return Credential{app: &appKey{in.App, in.Installation, key}}, nil
 }

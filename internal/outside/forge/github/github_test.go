@@ -26,7 +26,7 @@ func open(t testing.TB, handler http.Handler, over func(http.RoundTripper) http.
 	t.Helper()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
-	var transport http.RoundTripper = s.Client().Transport
+	transport := s.Client().Transport
 	if over != nil {
 		transport = over(transport)
 	}
@@ -43,14 +43,24 @@ func open(t testing.TB, handler http.Handler, over func(http.RoundTripper) http.
 
 func TestTheClientKeepsTheContractInGitHubsOwnWords(t *testing.T) {
 	t.Parallel()
-	d := newDescription(t)
-	t.Run("suite", func(t *testing.T) {
-		forgetest.Run(t, func(t *testing.T) (forge.Forge, *fake.GitHub) {
-			world := fake.New(nil)
-			return open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &checking{t: t, d: d, next: next} }), world
+	for _, version := range []string{githubCom, enterpriseServer} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			d := newDescription(t, version)
+			t.Run("suite", func(t *testing.T) {
+				forgetest.Run(t, func(t *testing.T) (forge.Forge, *fake.GitHub) {
+					world := fake.New(nil)
+					return open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &checking{t: t, d: d, next: next} }), world
+				})
+			})
+			wholeAPI(t, d)
 		})
-	})
-	// A request that no test makes is checked by nobody.
+	}
+}
+
+// wholeAPI fails for a request that no test made: it was checked by nobody.
+func wholeAPI(t *testing.T, d *description) {
+	t.Helper()
 	used := []string{
 		"DELETE /orgs/{org}/actions/runners/{runner_id}", "DELETE /repos/{owner}/{repo}/actions/runners/{runner_id}",
 		"GET /orgs/{org}/actions/runner-groups", "GET /orgs/{org}/actions/runners", "GET /orgs/{org}/actions/runners/{runner_id}",
@@ -74,7 +84,7 @@ func TestTheClientKeepsTheContractInGitHubsOwnWords(t *testing.T) {
 
 func TestHooksOfARepositoryAndOfTheApp(t *testing.T) {
 	t.Parallel()
-	d := newDescription(t)
+	d := newDescription(t, githubCom)
 	world := fake.New(nil)
 	repo := forge.Repository{Owner: "team", Name: "app"}
 	world.AddRepository(repo)

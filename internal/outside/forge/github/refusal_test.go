@@ -211,7 +211,7 @@ func appCredential(t *testing.T, more string) (Credential, *rsa.PublicKey) {
 func TestAnAppsCredential(t *testing.T) {
 	t.Parallel()
 	cred, public := appCredential(t, "")
-	d := newDescription(t)
+	d := newDescription(t, githubCom)
 	made, revoked := 0, ""
 	mux := http.NewServeMux()
 	asApp := func(h http.HandlerFunc) http.HandlerFunc {
