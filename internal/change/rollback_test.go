@@ -245,3 +245,22 @@ func TestDirection(t *testing.T) {
 		})
 	}
 }
+
+// A rollback that failed is retried by the same driver.
+func TestARollbackIsRetried(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := upgraded(w)
+	r, err := w.rollback(a.Application, 0, 2)
+	w.ok(err)
+	w.failIn(r, "check", "hook.rollback.core", "hook.rollback.post")
+	p, err := w.s.PlanRetry(t.Context(), w.reader, RetryInput{TaskID: r.Task.ID})
+	w.ok(err)
+	want := fmt.Sprintf("check repeated · hook.rollback.core kept %d · hook.rollback.post repeated", r.Task.ID)
+	if got := fates(p.Steps); got != want {
+		t.Errorf("steps = %s, want %s", got, want)
+	}
+	if last := p.Steps[len(p.Steps)-1]; len(last.Actions) != 1 || last.Actions[0] != "look" {
+		t.Errorf("the last step runs %q, want the action of the driver that is left behind", last.Actions)
+	}
+}

@@ -108,9 +108,11 @@ func (r *Reconciler) endRun(ctx context.Context, w *work, run slipway.ActionRun,
 		return err
 	}
 	go func() { job <- deleteJob() }()
-	err := r.Runner.Cancel(ctx, run.FlowRunID, process)
-	if err != nil {
-		err = fmt.Errorf("end the action %s: %w", run.Action, err)
+	var err error
+	if run.FlowRunID != "" { // else it was only intended: nobody was asked to run it
+		if err = r.Runner.Cancel(ctx, run.FlowRunID, process); err != nil {
+			err = fmt.Errorf("end the action %s: %w", run.Action, err)
+		}
 	}
 	// Once more, for a Job that was about to be made at that moment.
 	if jobErr := errors.Join(<-job, deleteJob()); jobErr != nil {
@@ -125,6 +127,23 @@ func (r *Reconciler) endRun(ctx context.Context, w *work, run slipway.ActionRun,
 	}
 	r.tidy(run)
 	return task.ErrCancelled
+}
+
+// endRuns ends what a task that is over has left running: the process that was asked to
+// cancel it may have died before its action had ended.
+func (w *work) endRuns(ctx context.Context) error {
+	for _, step := range w.snap.Steps {
+		for _, run := range step.Runs {
+			if !run.EndedAt.IsZero() || w.r.NoRunner != nil || w.r.NoCluster != nil {
+				continue
+			}
+			process := prefect.Process{Host: run.Host, PID: run.PID, StartTime: uint64(run.PIDStart)}
+			if err := w.r.endRun(ctx, w, run, process); !errors.Is(err, task.ErrCancelled) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // tidy removes the folder of a run that is over. It holds the action's raw output, which

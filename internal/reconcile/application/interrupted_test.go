@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ import (
 
 // fakeWorld is a cluster, its charts and Prefect in one, that remembers what was done.
 type fakeWorld struct {
+	mu      sync.Mutex
 	calls   int
 	dieAt   int  // the number of the call that kills the process; 0: none
 	after   bool // die after the effect
@@ -50,6 +52,8 @@ func (f *fakeWorld) call(ctx context.Context, what string, effect func()) error 
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	f.mu.Lock() // a cancel ends the process and the Job at once
+	defer f.mu.Unlock()
 	f.calls++
 	dies := f.calls == f.dieAt
 	if !dies || f.after {

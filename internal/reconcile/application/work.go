@@ -76,6 +76,9 @@ func (w *work) carryOn() error {
 		w.snap = snap
 		next := Plan(snap)
 		if next.Do == nil {
+			if err := w.endRuns(ctx); err != nil {
+				return err
+			}
 			return w.finish(ctx, next)
 		}
 		if err := w.phase(ctx, *next.Do); err != nil {
