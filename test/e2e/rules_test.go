@@ -325,7 +325,7 @@ func TestTheRulesOfHooks(t *testing.T) {
 			return left != "", left
 		})
 		begun := time.Now()
-		r.Must("tasks", "cancel", fmt.Sprint(task.ID))
+		r.Must("tasks", "cancel", fmt.Sprint(task.ID), "--yes")
 		task = r.Wait(task.ID)
 		if took := time.Since(begun); task.State != "cancelled" || took > 30*time.Second {
 			t.Errorf("%s after the cancel the task is\n%s", took.Round(time.Second), world.Summary(task))

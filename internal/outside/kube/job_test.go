@@ -89,6 +89,7 @@ func TestBuildJobIsTheCommandAlone(t *testing.T) {
 	for what, ok := range map[string]bool{
 		"no second pod, ever":               *job.Spec.BackoffLimit == 0 && *job.Spec.Parallelism == 1 && *job.Spec.Completions == 1,
 		"no restart":                        pod.RestartPolicy == corev1.RestartPolicyNever,
+		"ended within half a minute":        *pod.TerminationGracePeriodSeconds <= 15,
 		"no removal by time":                job.Spec.TTLSecondsAfterFinished == nil,
 		"the time-out is the deadline":      *job.Spec.ActiveDeadlineSeconds == 600,
 		"the command replaces ENTRYPOINT":   cmp.Equal(c.Command, []string{"guestbook", "migrate"}) && c.Args == nil,
