@@ -21,10 +21,6 @@ import (
 // labelJobName is what the Job controller puts on the pods of a Job.
 const labelJobName = "batch.kubernetes.io/job-name"
 
-// actionGrace is how many seconds a command has to end when it is told to. A cancelled task
-// is over within half a minute, of which its action's process has had a part already.
-const actionGrace = 12
-
 // DefaultJobTimeout bounds a command that names no time-out of its own.
 const DefaultJobTimeout = time.Hour
 
@@ -94,9 +90,8 @@ func BuildJob(s JobSpec) (*batchv1.Job, error) {
 			"linkerd.io/inject":       "disabled",
 		}},
 		Spec: corev1.PodSpec{
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			TerminationGracePeriodSeconds: new(int64(actionGrace)),
-			AutomountServiceAccountToken:  new(bool),
+			RestartPolicy:                corev1.RestartPolicyNever,
+			AutomountServiceAccountToken: new(bool),
 			Containers: []corev1.Container{{
 				Name: actionContainer, Image: s.Image, Command: s.Command,
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
