@@ -158,13 +158,6 @@ func retryable(ctx context.Context, tx *store.Tx, t slipway.Task, app slipway.Ap
 		return slipway.Errorf(slipway.Conflict, "a task of the type %s is not retried", t.Kind.Title()).WithHint("ask anew for what you want")
 	case t.State == slipway.Succeeded:
 		return slipway.Errorf(slipway.Conflict, "task %d succeeded", t.ID).WithHint("there is nothing to retry")
-	case t.Kind == slipway.BackupTask:
-		// Half a backup of an hour ago and half of now would be no moment of the data.
-		return slipway.Errorf(slipway.Conflict, "a backup that failed is not continued").WithHint("take another: slipway backup create %s", app.Name)
-	case t.Kind == slipway.RestoreTask:
-		return slipway.Errorf(slipway.Conflict, "a restore that failed is not continued").WithHint("restore again, from the first file: slipway restore %s --from BACKUP", app.Name)
-	case t.Kind == slipway.ForgetTask:
-		return slipway.Errorf(slipway.Conflict, "the deletion of a backup is asked for again").WithHint("slipway backup delete ID")
 	}
 	by, err := tx.RetriedBy(ctx, t.ID)
 	if err != nil {

@@ -140,7 +140,13 @@ func sampleApplicationPage() view.ApplicationPage {
 	}
 	driver := slipway.DriverRef{Name: "guestbook", Version: "1.0.0"}
 	return view.ApplicationPage{
-		Application: sampleApplication, Driver: sampleDriver,
+		Application: sampleApplication, Driver: sampleDriver, CanBackUp: true, NextBackup: sampleNow.Add(7 * time.Hour),
+		Spec: slipway.ApplicationSpec{Backup: &slipway.BackupConfig{Location: "nightly", Schedule: "0 3 * * *", TimeZone: "Europe/Rome", KeepLast: 7, KeepDays: 30, BeforeUpgrade: true}},
+		Backups: view.List[slipway.Backup]{Items: []slipway.Backup{
+			{ID: 14, State: slipway.BackupTaking, Cause: slipway.BackupAsked, AppVersion: "1.2.0", TaskID: 43},
+			{ID: 13, State: slipway.BackupFailed, Cause: slipway.BackupUpgrade, AppVersion: "1.1.0", TaskID: 40, Error: "write slipway/shop/production/guestbook in https://s3.example.com/backups: there is no such bucket"},
+			{ID: 12, State: slipway.BackupComplete, Cause: slipway.BackupScheduled, AppVersion: "1.1.0", TaskID: 36, Size: 12_400_000, TakenAt: before(17 * time.Hour)},
+		}},
 		Components: []view.Component{
 			{Name: "store", Declared: true},
 			{Name: "web", Declared: true, Scalable: true, Image: "registry.example.com/guestbook:1.2.0-patched", Replicas: &two, Env: []view.Setting{{Name: "LOG_LEVEL", Value: "debug"}}, Secrets: []view.Setting{{Name: "DATABASE_URL", Value: "guestbook-db"}}},

@@ -386,3 +386,39 @@ func TestBackupByKill(t *testing.T) {
 		t.Errorf("after the restore there are %q rows", got)
 	}
 }
+
+// TestBackupToAVolume keeps backups on a volume claim, and has retention give the oldest up.
+// World: real cluster, real PostgreSQL, real Prefect, SQLite.
+func TestBackupToAVolume(t *testing.T) {
+	w := newWorld(t, "--backup-image", moverImage())
+	w.loadDriver("notes")
+	w.Write("value", "a-password-of-the-notes")
+	w.MustIn("value", "secrets", "set", "notes-db", "-e", w.Env)
+	w.Must("backup", "location", "create", "disk", "-e", w.Env, "--claim", "kept", "--prefix", "slipway")
+	w.volume("notes-files")
+	kept := w.volume("kept")
+	const table = "location = \"disk\"\nkeep_last = 1\nbefore_upgrade = true"
+	w.wantState(w.Deploy(notes("1.0.0", table)), "succeeded")
+	w.apply(fmt.Sprintf("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: { name: kept, namespace: %s }\n"+
+		"spec: { storageClassName: \"\", accessModes: [ReadWriteOnce], resources: { requests: { storage: 100Mi } } }\n", w.namespace()))
+	w.sql("CREATE TABLE note (id int); INSERT INTO note VALUES (1)")
+	w.wantState(w.Deploy(notes("1.1.0", table)), "succeeded")
+	first := w.backups()
+	w.sql("INSERT INTO note VALUES (2)")
+	w.wantState(w.Deploy(notes("1.2.0", table)), "succeeded")
+	all := w.backups()
+	if len(first) != 1 || len(all) != 1 || all[0].ID == first[0].ID || all[0].AppVersion != "1.1.0" {
+		t.Fatalf("retention kept %+v, after %+v", all, first)
+	}
+	found, err := filepath.Glob(filepath.Join(kept, "slipway", "*", "*", "*", "*", "database", "*"))
+	if err != nil || len(found) != 1 || !strings.Contains(found[0], all[0].Path) {
+		t.Errorf("on the volume are %q: %v", found, err)
+	}
+	w.sql("DELETE FROM note")
+	task := w.asked(w.API.Restore(t.Context(), w.application("notes").ID, wire.RestoreFrom{Backup: all[0].ID, Confirm: "notes"}, ""))
+	w.wantState(task, "succeeded")
+	if got := w.sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM note"); got != "1 2" {
+		t.Errorf("after the restore the rows are %q", got)
+	}
+	w.wantNothingLeft()
+}

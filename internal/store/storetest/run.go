@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"idempotency", idempotency},
 		{"events", events},
 		{"wake-ups", wakeUps},
+		{"backups", backups},
 		{"pages", pages},
 		{"races", races},
 	} {
