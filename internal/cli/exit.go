@@ -85,6 +85,9 @@ func (s *session) exit(ctx context.Context, err error) int {
 	case errors.As(err, &refused):
 		s.tellRefusal(refused)
 		return exitOfKind[refused.Kind]
+	case errors.As(err, &fault): // before what it may wrap: it has its own words
+		s.tell(fault.Msg, fieldLines(fault.Msg, fault.Fields), fault.Hint)
+		return exitOfKind[string(fault.Kind)]
 	case errors.As(err, &unknown):
 		s.tell(fmt.Sprintf("the server's certificate is not one that this system trusts: %v", unknown), nil,
 			"name the file of the certificate that signed it by --ca-file or SLIPWAY_CA_FILE")
@@ -98,9 +101,6 @@ func (s *session) exit(ctx context.Context, err error) int {
 	case errors.As(err, &settings):
 		s.tell("the configuration is wrong", faultLines(settings), "")
 		return exitUsage
-	case errors.As(err, &fault):
-		s.tell(fault.Msg, fieldLines(fault.Msg, fault.Fields), fault.Hint)
-		return exitOfKind[string(fault.Kind)]
 	}
 	s.tell(err.Error(), nil, "")
 	return exitFailed

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -43,6 +44,7 @@ const (
 	// answerTimeout bounds the wait for the first byte of an answer.
 	answerTimeout = 30 * time.Second
 	maxRedirects  = 5
+	helloTimeout  = 2 * time.Second
 )
 
 // New returns a client. It asks nobody yet.
@@ -75,13 +77,13 @@ func New(opts Options) (*Client, error) {
 }
 
 // repository returns the repository that a reference stands in.
-func (c *Client) repository(r Reference) (*remote.Repository, error) {
+func (c *Client) repository(ctx context.Context, r Reference) (*remote.Repository, error) {
 	repo, err := remote.NewRepository(r.Registry + "/" + r.Repository)
 	if err != nil {
 		return nil, &slipway.Error{Kind: slipway.Invalid, Msg: r.String() + " names no repository of a registry", Err: err}
 	}
 	host := repo.Reference.Host()
-	repo.PlainHTTP = c.opts.PlainHTTP || loopback(hostname(host))
+	repo.PlainHTTP = c.opts.PlainHTTP || loopback(hostname(host)) && !speaksTLS(ctx, host)
 	// One page of signatures is enough, and a registry must not keep us reading.
 	repo.ReferrerListMaxPages, repo.MaxMetadataBytes = 4, maxManifestBytes
 	creds := c.credentials
@@ -147,6 +149,23 @@ func loopback(host string) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
+}
+
+// speaksTLS finds out whether a registry of this machine has TLS: most have none. Nothing
+// is said to it, so whose certificate it shows does not matter yet.
+func speaksTLS(ctx context.Context, host string) bool {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(hostname(host), "443")
+	}
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	conn, err := d.DialContext(ctx, "tcp", host)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was said
+	return true
 }
 
 // bounded gives one whole push or pull its time.

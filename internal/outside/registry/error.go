@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -29,6 +30,7 @@ func explain(r Reference, doing string, err error) error {
 	var answer *errcode.ErrorResponse
 	var dns *net.DNSError
 	var op *net.OpError
+	var cert *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s %s: %w", doing, r, err)
@@ -54,6 +56,8 @@ func explain(r Reference, doing string, err error) error {
 		return fail(slipway.Invalid, "", "the registry refuses to %s %s: %d %s", doing, r, answer.StatusCode, http.StatusText(answer.StatusCode))
 	case errors.As(err, &answer):
 		return fail(slipway.Unavailable, "try again later", "the registry %s answers with %d %s", r.Registry, answer.StatusCode, http.StatusText(answer.StatusCode))
+	case errors.As(err, &cert):
+		return fail(slipway.Unavailable, "let this machine trust its authority, or name that one's file by SSL_CERT_FILE", "the certificate of the registry %s is not trusted: %s", r.Registry, cert.Err)
 	case errors.As(err, &dns):
 		return fail(slipway.Unavailable, "check the name", "there is no host %s", dns.Name)
 	case errors.As(err, &op) && op.Err != nil:

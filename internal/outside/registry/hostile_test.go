@@ -251,7 +251,7 @@ func TestPlainHTTPIsForThisMachineAlone(t *testing.T) {
 		{"registry.example.com", false, false}, {"127.0.0.1.example.com", false, false}, {"10.0.0.1:5000", false, false},
 		{"registry.example.com", true, true},
 	} {
-		repo, err := client(t, Options{PlainHTTP: tc.allowed}).repository(Reference{Registry: tc.host, Repository: "a"})
+		repo, err := client(t, Options{PlainHTTP: tc.allowed}).repository(t.Context(), Reference{Registry: tc.host, Repository: "a"})
 		if err != nil {
 			t.Errorf("%s: %v", tc.host, err)
 		} else if repo.PlainHTTP != tc.plain {

@@ -38,7 +38,7 @@ func (c *Client) Pull(ctx context.Context, from Reference, keys []VerifyingKey) 
 		return Pulled{}, slipway.Errorf(slipway.Invalid, "%s names neither a version nor a digest", from).
 			WithHint("add one: %s:1.0.0", from)
 	}
-	repo, err := c.repository(from)
+	repo, err := c.repository(ctx, from)
 	if err != nil {
 		return Pulled{}, err
 	}

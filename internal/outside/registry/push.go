@@ -58,7 +58,7 @@ func (c *Client) Push(ctx context.Context, in PushRequest) (Pushed, error) {
 		return Pushed{}, slipway.Errorf(slipway.Invalid, "the tag %s is a version, and the driver's version is %s", to.Tag, ds.Version).
 			WithHint("leave the tag out, or change spec.version")
 	}
-	repo, err := c.repository(to)
+	repo, err := c.repository(ctx, to)
 	if err != nil {
 		return Pushed{}, err
 	}

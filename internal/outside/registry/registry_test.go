@@ -348,7 +348,7 @@ func TestParseReference(t *testing.T) {
 // put uploads an artifact as it is.
 func put(t testing.TB, c *Client, to Reference, a artifact) ocispec.Descriptor {
 	t.Helper()
-	repo, err := c.repository(to)
+	repo, err := c.repository(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}

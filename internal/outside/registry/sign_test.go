@@ -118,7 +118,7 @@ func TestASignatureOfSomethingElseDoesNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := c.repository(other.Reference)
+	repo, err := c.repository(t.Context(), other.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestASignatureOfSomethingElseDoesNotCount(t *testing.T) {
 
 func statementOf(t testing.TB, c *Client, p Pushed, d ocispec.Descriptor) string {
 	t.Helper()
-	repo, err := c.repository(p.Reference)
+	repo, err := c.repository(t.Context(), p.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
 func manifestSize(t testing.TB, c *Client, p Pushed) int64 {
 	t.Helper()
-	repo, err := c.repository(p.Reference)
+	repo, err := c.repository(t.Context(), p.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
