@@ -127,21 +127,42 @@ func (c *check) components(ctx context.Context, all []kube.Workload) {
 }
 
 // found takes the components that workloads belong to out of missing, and looks at their
-// containers.
+// containers and at the volumes that are backed up.
 func (c *check) found(ws []kube.Workload, missing map[string]bool) {
-	containers := map[string][]string{}
+	containers, volumes := map[string][]string{}, map[string][]string{}
 	for _, w := range ws {
 		if missing[w.Component] {
 			containers[w.Component] = append(containers[w.Component], w.ContainerNames()...)
+			volumes[w.Component] = append(volumes[w.Component], w.DataVolumes()...)
 		}
 	}
 	for name, has := range containers {
 		delete(missing, name)
+		c.backedUp(name, volumes[name])
 		want := c.Spec.Components[name].Container
 		if want != "" && !slices.Contains(has, want) {
 			slices.Sort(has)
 			c.fault(c.At.Fault(fmt.Sprintf("there is no container %q", want), "its workload has: "+strings.Join(slices.Compact(has), ", "),
 				"spec", "components", name, "container"))
+		}
+	}
+}
+
+// backedUp looks whether the volumes that a component's backup names hold data: one that
+// is no claim, or is not there, would be thought safe and is not.
+func (c *check) backedUp(name string, has []string) {
+	b := c.Spec.Components[name].Backup
+	if b == nil {
+		return
+	}
+	hint := "its pods have no volume claim"
+	if len(has) > 0 {
+		slices.Sort(has)
+		hint = "its pods have: " + strings.Join(slices.Compact(has), ", ")
+	}
+	for _, v := range b.Volumes {
+		if !slices.Contains(has, v) {
+			c.fault(c.At.Fault(fmt.Sprintf("there is no volume claim %q to back up", v), hint, "spec", "components", name, "backup", "volumes"))
 		}
 	}
 }

@@ -73,7 +73,7 @@ func edited(t testing.TB, b spec.Bundle, file string, pairs ...string) spec.Bund
 func TestTheExamplesHaveNoFault(t *testing.T) {
 	t.Parallel()
 	tools := offline(t)
-	for _, name := range []string{"guestbook", "reference"} {
+	for _, name := range []string{"guestbook", "notes", "reference"} {
 		r, err := tools.Check(t.Context(), readDir(t, "examples", "drivers", name))
 		if err != nil || len(r.Faults) > 0 {
 			t.Errorf("%s: %v %v", name, err, r.Faults)
@@ -119,6 +119,11 @@ func TestCheckNamesEachFaultWithItsPlace(t *testing.T) {
 		{
 			"a container that is not there", edited(t, good, "driver.slipway.yml", "container: worker", "container: wrker"),
 			[]string{`driver.slipway.yml:27:18: spec.components.worker.container: there is no container "wrker" (its workload has: worker)`},
+		},
+		{
+			"a backup of a volume that is none",
+			edited(t, good, "driver.slipway.yml", "container: store\n", "container: store\n      backup: { kind: disk, volumes: [data] }\n"),
+			[]string{`spec.components.store.backup.volumes: there is no volume claim "data" to back up (its pods have no volume claim)`},
 		},
 		{
 			"two components of one workload",

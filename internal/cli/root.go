@@ -12,6 +12,7 @@ const rootHelp = `Slipway runs applications on Kubernetes through their whole li
 Start a server with "slipway server", make the first administrator with
 "slipway setup", load a driver, and deploy:
 
+  slipway driver init guestbook        # or a driver that you have
   slipway driver load ./guestbook
   slipway plan guestbook.toml -e shop/dev
   slipway deploy guestbook.toml -e shop/dev --wait
