@@ -53,7 +53,7 @@ cluster may also say: times_out, running (another Job is in the way), fails (the
 reason why components or a version do not become ready), images, and times (for
 how many calls).
 
-Exit code 7 says that the driver has faults, or that a test did not pass.`,
+Exit code 8 says that the driver has faults, or that a test did not pass.`,
 		Example: `  slipway driver test
   slipway driver test ./guestbook --run migration
   slipway driver test -o json`,

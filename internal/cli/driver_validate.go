@@ -18,7 +18,7 @@ and the chart, for the lowest and the highest version that the driver supports;
 whether each component is among the chart's workloads, with its container; and
 at the file of tests. A chart named by oci:// or https:// is not looked at.
 
-Exit code 7 says that the driver has faults.`,
+Exit code 8 says that the driver has faults.`,
 		Example: `  slipway driver validate ./guestbook
   slipway driver validate -o json | jq -r '.faults[].message'`,
 		ValidArgsFunction: directories,

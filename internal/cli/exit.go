@@ -23,7 +23,7 @@ const (
 	exitConflict    = 5
 	exitUnavailable = 6
 	exitDiffers     = 7
-	exitFaulty      = 7
+	exitFaulty      = 8
 	exitInterrupted = 130
 )
 

@@ -34,7 +34,7 @@ Exit codes:
   5    conflict: it changed meanwhile, or exists
   6    the server does not answer, or asks to wait
   7    drift: the cluster differs from what was applied
-  7    a driver has faults, or a test of its actions does not pass
+  8    a driver has faults, or a test of its actions does not pass
   130  interrupted`
 
 // root builds the tree of commands.
