@@ -157,7 +157,9 @@ func tokenFacts(t slipway.Token) facts {
 	return f
 }
 
-// RevokeToken ends a token at once. People may end their own, administrators all.
+// RevokeToken ends a token at once. People may end their own, administrators all; a token
+// ends itself, and those that see and may do no more than it does. Else whoever finds a
+// narrow one could shut its owner's other programs out, and an action another's actions.
 func (s *Service) RevokeToken(ctx context.Context, c slipway.Caller, id int64) error {
 	if err := need(c, slipway.ReadOnly); err != nil {
 		return err
@@ -167,8 +169,10 @@ func (s *Service) RevokeToken(ctx context.Context, c slipway.Caller, id int64) e
 		if err != nil {
 			return err
 		}
-		if t.UserID != c.UserID && needWhole(c, slipway.Administrator) != nil {
-			return slipway.Errorf(slipway.NotFound, "there is no token %d", id) // of yours
+		if t.ID != c.TokenID {
+			if err := revocable(ctx, tx, c, t); err != nil {
+				return err
+			}
 		}
 		if !t.RevokedAt.IsZero() {
 			return nil
@@ -178,4 +182,21 @@ func (s *Service) RevokeToken(ctx context.Context, c slipway.Caller, id int64) e
 		}
 		return record(ctx, tx, c, deed{"token.revoke", "token", id, t.UserName + "/" + t.Name, tokenFacts(t), nil})
 	})
+}
+
+// revocable says whether a caller may end a token that is not the one they came with.
+func revocable(ctx context.Context, tx *store.Tx, c slipway.Caller, t slipway.Token) error {
+	if t.UserID != c.UserID && needWhole(c, slipway.Administrator) != nil || c.TaskID != 0 || !c.Sees(t.Project, t.Environment) {
+		return slipway.Errorf(slipway.NotFound, "there is no token %d", t.ID) // of yours
+	}
+	u, err := tx.UserByName(ctx, t.UserName)
+	if err != nil {
+		return err
+	}
+	// Its user's role counts as well: who was made read-only still ends what they made before.
+	if does := t.Role.Min(u.Role); !c.Role.Allows(does) {
+		return slipway.Errorf(slipway.Forbidden, "token %d may do more than yours, which has the role %s", t.ID, c.Role).
+			WithHint("revoke it with a token that has the role %s, or signed in with a password", does)
+	}
+	return nil
 }

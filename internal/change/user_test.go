@@ -162,6 +162,40 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// A database. A token that is found by a stranger must not end more than it could use.
+func TestATokenRevokesNoneThatIsWider(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	made := func(in CreateTokenInput) int64 {
+		tok, err := w.s.CreateToken(ctx, w.writer, in)
+		w.ok(err)
+		return tok.ID
+	}
+	whole := made(CreateTokenInput{Name: "whole"})
+	project := made(CreateTokenInput{Name: "project", Project: "shop"})
+	place := made(CreateTokenInput{Name: "place", Project: "shop", Environment: "production"})
+	reader := made(CreateTokenInput{Name: "reader", Role: slipway.ReadOnly})
+
+	confined, weak, action := w.writer, w.writer, w.writer
+	confined.Project, confined.Environment, confined.TokenID = "shop", "production", place
+	weak.Role, weak.TokenID = slipway.ReadOnly, reader
+	action.TaskID, action.TokenID = 41, 4711
+	w.refused(w.s.RevokeToken(ctx, confined, whole), slipway.NotFound, "there is no token")
+	w.refused(w.s.RevokeToken(ctx, confined, project), slipway.NotFound, "there is no token")
+	w.refused(w.s.RevokeToken(ctx, weak, whole), slipway.Forbidden, "may do more than yours, which has the role read-only")
+	w.refused(w.s.RevokeToken(ctx, action, whole), slipway.NotFound, "there is no token")
+
+	w.ok(w.s.RevokeToken(ctx, confined, place)) // itself
+	w.ok(w.s.RevokeToken(ctx, weak, reader))
+
+	// Once an administrator has made ben read-only, he still ends what he made before.
+	w.must(w.s.UpdateUser(ctx, w.admin, UpdateUserInput{Name: "ben", Role: ptr(slipway.ReadOnly)}))
+	lowered := w.writer
+	lowered.Role = slipway.ReadOnly
+	w.ok(w.s.RevokeToken(ctx, lowered, whole))
+}
+
 func TestATokensValueIsShownOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

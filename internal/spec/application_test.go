@@ -113,6 +113,9 @@ f.image = "registry.example.com:5000/team/web:{{app.version}}@sha256:` + strings
 		{"what is no TOML ends there", "name = guestbook\n", []string{
 			`a.toml:1:8: unexpected character U+0067 'g' at start of value (put text in quotes: "…")`,
 		}},
+		{"after a byte order mark", "\ufeffname = guestbook\n", []string{
+			`a.toml:1:8: unexpected character U+0067 'g' at start of value (put text in quotes: "…")`,
+		}},
 		{"a key twice", "name = \"a\"\nname = \"b\"\n", []string{"a.toml:2:1: name: key name is already defined"}},
 		{"a table twice", "[app]\nversion = \"1\"\n[app]\n", []string{"a.toml:3:2: app: table app already exists"}},
 	}

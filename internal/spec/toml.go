@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"strings"
@@ -11,9 +12,14 @@ import (
 	"slipway.dev/slipway/internal/slipway"
 )
 
+var byteOrderMark = []byte("\ufeff")
+
 // parseTOML reads a TOML file into nodes. A file that is no TOML gives one fault, at the
 // place where reading it stopped.
 func parseTOML(src []byte, file string) (*node, []slipway.FieldError) {
+	// Some editors begin a file with a byte order mark. It says nothing in UTF-8, and no
+	// editor counts it as a column.
+	src = bytes.TrimPrefix(src, byteOrderMark)
 	var whole map[string]any
 	if err := toml.Unmarshal(src, &whole); err != nil { // finds what the parser alone does not: tables and keys defined twice
 		return nil, []slipway.FieldError{tomlFault(err, file)}

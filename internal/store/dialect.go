@@ -42,6 +42,7 @@ const (
 	FaultForeign       // a row refers to, or is referred to by, another
 	FaultBusy          // the database could not serialise us; the same again may succeed
 	FaultGone          // the database does not answer
+	FaultFull          // there is no room on its disk
 )
 
 // rebind writes the query's ? parameters as the dialect wants them. The queries hold no ?

@@ -37,6 +37,9 @@ func (d *Dialect) fault(err error) error {
 	case FaultGone:
 		return &slipway.Error{Kind: slipway.Unavailable, Msg: "the database does not answer",
 			Hint: "repeat the request in a moment", Err: err}
+	case FaultFull:
+		return &slipway.Error{Kind: slipway.Unavailable, Msg: "the disk of Slipway's database is full, so nothing was kept of this",
+			Hint: "have somebody make room on it, then repeat the request; the server needs no restart", Err: err}
 	}
 	return err
 }

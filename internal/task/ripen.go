@@ -10,6 +10,9 @@ import (
 const (
 	// ripenEvery is how soon a delayed wake-up is found that another process enqueued.
 	ripenEvery = time.Second
+	// ripenAgain is when it is tried again after a failure. A database that is down or full
+	// stays so for a while, and each try is a line in a log that may be on the same full disk.
+	ripenAgain = 5 * time.Second
 	// ripenBatch bounds one transaction.
 	ripenBatch = 100
 )
@@ -46,7 +49,7 @@ func (q *Queue) ripenDue(ctx context.Context) (time.Duration, error) {
 		return err
 	})
 	if err != nil {
-		return ripenEvery, err
+		return ripenAgain, err
 	}
 	if wait := next.Sub(now); next.IsZero() || wait > 0 {
 		if next.IsZero() || wait > ripenEvery {
@@ -63,9 +66,12 @@ func (q *Queue) ripenDue(ctx context.Context) (time.Duration, error) {
 		ripened = len(need)
 		return q.carry(ctx, tx, need)
 	})
-	if err != nil || ripened == 0 {
-		// Nothing ripened: it runs already, or another process has it in hand.
-		return ripenEvery / 10, err
+	switch {
+	case err != nil:
+		return ripenAgain, err
+	case ripened == 0:
+		// It runs already, or another process has it in hand.
+		return ripenEvery / 10, nil
 	}
 	return 0, nil
 }

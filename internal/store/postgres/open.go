@@ -122,6 +122,8 @@ func sortError(err error) store.Fault {
 			return store.FaultBusy
 		case "57P01", "57P02", "57P03", "53300": // the server shuts down, crashed or starts; too many connections
 			return store.FaultGone
+		case "53100": // disk_full
+			return store.FaultFull
 		}
 		return store.FaultOther
 	}

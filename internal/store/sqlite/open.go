@@ -137,7 +137,9 @@ func sortError(err error) store.Fault {
 	switch e.Code() & 0xff { // the primary code of an extended one
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return store.FaultBusy
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:
+	case sqlite3.SQLITE_FULL:
+		return store.FaultFull
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
 		return store.FaultGone
 	}
 	return store.FaultOther
