@@ -7,13 +7,16 @@ Actions are for what only the driver knows.
 from prefect import flow, get_run_logger
 from slipway.actions import GlobalContext, execute_commands, get_component_images
 
-PSQL = 'PGPASSWORD="$POSTGRES_PASSWORD" psql -X -v ON_ERROR_STOP=1 -h notes-database -U "$POSTGRES_USER" -d "$POSTGRES_DB" -c "$1"'
+PSQL = """
+export PGPASSWORD="$POSTGRES_PASSWORD"
+exec psql -X -v ON_ERROR_STOP=1 -h "$1" -U "$POSTGRES_USER" -d "$POSTGRES_DB" -c "$2"
+"""
 
 
 async def _query(sql: str, context: GlobalContext) -> None:
     images = await get_component_images(component="database", context=context)
     await execute_commands(
-        ["sh", "-c", PSQL, "psql", sql],
+        ["sh", "-c", PSQL, "psql", f"{context.instance.helm_release}-database", sql],
         image=images[0],
         context=context,
         env_from_component="database",
@@ -24,9 +27,8 @@ async def _query(sql: str, context: GlobalContext) -> None:
 @flow
 async def checkpoint(context: GlobalContext) -> None:
     """Have the database write down what it holds in memory."""
-    backup = context.backup
-    assert backup is not None, "this action runs in a backup only"
-    get_run_logger().info("backup %s goes to %s: %s", backup.id, backup.location_ref, backup.path)
+    if (backup := context.backup) is not None:
+        get_run_logger().info("backup %s goes to %s: %s", backup.id, backup.location_ref, backup.path)
     await _query("CHECKPOINT", context)
 
 
