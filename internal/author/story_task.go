@@ -129,7 +129,7 @@ func (w *taskRun) version(ctx context.Context) func(string, *Call) *failure {
 		case target == "":
 			return &failure{slipway.CodeInvalidArgument, "target_version must be a version, such as 1.6.0", ""}
 		case w.snap.Task.Kind != slipway.UpgradeTask:
-			return &failure{slipway.CodeInvalidArgument, "there is no version to change: this is no upgrade, and only an upgrade's actions may call upgrade_deployment_version", ""}
+			return &failure{slipway.CodeInvalidArgument, "there is no version to change: this is no upgrade, and only an upgrade's or a rollback's actions may call upgrade_deployment_version", ""}
 		case w.cluster.applied > 0 && w.cluster.version == target:
 			call.Result = map[string]any{"already": target}
 			return nil
