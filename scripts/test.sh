@@ -26,20 +26,15 @@ test/cluster/cluster.sh build-guestbook
 test/cluster/cluster.sh build-postgres
 # The built slipway itself carries backups, in pods.
 test/cluster/cluster.sh build-image --name registry.example.com/slipway:test --program slipway bin/slipway
-# An S3 server for them to go to.
-SLIPWAY_TEST_S3_PYTHON=python3
-if ! python3 -c 'import boto3, moto.server' 2>/dev/null; then
-	SLIPWAY_TEST_S3_PYTHON=$SLIPWAY_CACHE/s3/bin/python
-	[[ -x $SLIPWAY_TEST_S3_PYTHON ]] || python3 -m venv "$SLIPWAY_CACHE/s3"
-	"$SLIPWAY_TEST_S3_PYTHON" -m pip install -q --disable-pip-version-check 'moto[server]==5.2.1'
-fi
-export SLIPWAY_TEST_S3_PYTHON
 export SLIPWAY_TEST_KUBECONFIG=${SLIPWAY_CLUSTER_DIR:-/var/lib/slipway-test-cluster}/kubeconfig
 # A cluster that somebody else uses is left running.
 finish() { [[ $found == yes || -n ${SLIPWAY_KEEP_CLUSTER:-} ]] || test/cluster/cluster.sh down; }
 trap finish EXIT
 
 scripts/check.sh static
+# An S3 server for backups to go to: moto's.
+python_tools
+export SLIPWAY_TEST_S3_PYTHON=$PYTOOLS/python
 
 say "the environment of actions"
 SLIPWAY_TEST_VENV=$SLIPWAY_CACHE/python

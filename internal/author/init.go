@@ -78,10 +78,10 @@ func templateFiles(name string) ([]newFile, error) {
 
 // create writes a file that must not be there.
 func create(path, content string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // an author's own files, as an editor would make them
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // an author's own files, as an editor would make them
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // an author's own files, as an editor would make them
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) // an author's own files, as an editor would make them
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package author
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,22 +23,20 @@ func Watch(ctx context.Context, dir string, quiet time.Duration, files ...string
 		return nil, fmt.Errorf("watch %s: %w", dir, err)
 	}
 	if err := watchTree(w, dir); err != nil {
-		w.Close()
-		return nil, fmt.Errorf("watch %s: %w", dir, err)
+		return nil, errors.Join(fmt.Errorf("watch %s: %w", dir, err), w.Close())
 	}
 	wanted := map[string]bool{}
 	for _, f := range files {
 		// The folder is watched and not the file, since an editor may put a new one in its place.
 		wanted[filepath.Clean(f)] = true
 		if err := w.Add(filepath.Dir(f)); err != nil {
-			w.Close()
-			return nil, fmt.Errorf("watch %s: %w", f, err)
+			return nil, errors.Join(fmt.Errorf("watch %s: %w", f, err), w.Close())
 		}
 	}
 	out := make(chan struct{}, 1)
 	go func() {
 		defer close(out)
-		defer w.Close()
+		defer func() { _ = w.Close() }() // nobody listens any more
 		timer := time.NewTimer(quiet)
 		timer.Stop()
 		for {
@@ -55,8 +54,11 @@ func Watch(ctx context.Context, dir string, quiet time.Duration, files ...string
 					_ = watchTree(w, e.Name) // a new folder, or a file, or gone again
 				}
 				timer.Reset(quiet)
-			case <-w.Errors:
-				timer.Reset(quiet) // events were lost: look at everything
+			case _, ok := <-w.Errors: // events were lost: look at everything
+				if !ok {
+					return
+				}
+				timer.Reset(quiet)
 			case <-timer.C:
 				select {
 				case out <- struct{}{}:

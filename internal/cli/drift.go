@@ -166,7 +166,7 @@ func printDrift(w io.Writer, a wire.Application, d wire.Drift) {
 
 // driftWords says how an application stands, and how old that is.
 func driftWords(d wire.Drift) string {
-	words := ""
+	var words string
 	switch d.State {
 	case "drifted":
 		words = fmt.Sprintf("differs from revision %d since %s", d.Revision, agoPtr(d.Since, "an unknown time"))

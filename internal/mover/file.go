@@ -80,7 +80,7 @@ func getFile(ctx context.Context, store objects.Store, o slipway.MoveOrder) (out
 	}
 	defer body.Close()
 	part := o.Path + ".part"
-	to, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) //nolint:gosec // the other container of the Job reads it as another user
+	to, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) // the other container of the Job reads it as another user
 	if err != nil {
 		return out, fmt.Errorf("make room for %s: %w", want.Object, err)
 	}
