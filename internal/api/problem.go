@@ -132,6 +132,9 @@ func refusal(requestID string, status int, msg string, errs []error) *Problem {
 		p.Detail = "the request's body is larger than this server takes"
 	case msg == "validation failed":
 		p.Detail = "the request does not fit the API's description"
+		if len(p.Fields) == 1 { // for those who show no more than a sentence
+			p.Detail += ": " + p.Fields[0].Path + ": " + p.Fields[0].Message
+		}
 	}
 	return p
 }

@@ -57,6 +57,9 @@ func TestARefusalHoldsNoValueOfTheRequest(t *testing.T) {
 			if diff := cmp.Diff(tc.want, p.Fields); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
+			if at := tc.want[0]; strings.HasPrefix(p.Detail, "the request does not fit") && !strings.HasSuffix(p.Detail, ": "+at.Path+": "+at.Message) {
+				t.Errorf("the sentence does not say what is wrong: %s", p.Detail)
+			}
 		})
 	}
 	// What is accepted is not logged either.

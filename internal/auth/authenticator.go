@@ -131,14 +131,17 @@ func (a *Authenticator) byToken(ctx context.Context, header string) (slipway.Cal
 func judge(t slipway.Token, u slipway.User, now time.Time) error {
 	switch {
 	case !t.RevokedAt.IsZero():
-		return unauthenticated("the token was revoked", "make a new one")
+		return unauthenticated("the token was revoked", makeAnother)
 	case !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt):
-		return unauthenticated("the token expired on "+t.ExpiresAt.Format(time.DateOnly), "make a new one")
+		return unauthenticated("the token expired on "+t.ExpiresAt.Format(time.DateOnly), makeAnother)
 	case !u.Active:
 		return unauthenticated("user "+u.Name+" is deactivated", "an administrator can activate it under Users")
 	}
 	return nil
 }
+
+// makeAnother is read by people at a terminal as well as by those whose program has a token.
+const makeAnother = "make a new one: slipway login, or for a program slipway tokens create"
 
 func unauthenticated(msg, hint string, args ...any) error {
 	if len(args) > 0 {
@@ -147,7 +150,7 @@ func unauthenticated(msg, hint string, args ...any) error {
 	return &slipway.Error{Kind: slipway.Unauthenticated, Msg: msg, Hint: hint}
 }
 
-var errNoCredentials = unauthenticated("you are not signed in", "sign in, or send a token as Authorization: Bearer slw_…")
+var errNoCredentials = unauthenticated("you are not signed in", "sign in (slipway login), or send a token as Authorization: Bearer slw_…")
 
 func denyCrossOrigin(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "This request came from another site. Open Slipway's own page and try again.", http.StatusForbidden)

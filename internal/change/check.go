@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,7 +37,12 @@ func (f *faults) err(what string) error {
 	case 0:
 		return nil
 	case 1:
-		return &slipway.Error{Kind: slipway.Invalid, Msg: (*f)[0].Path + ": " + (*f)[0].Msg, Hint: (*f)[0].Hint, Fields: *f}
+		one := (*f)[0]
+		msg := one.Msg
+		if at := cmp.Or(one.Path, one.File); at != "" {
+			msg = at + ": " + msg
+		}
+		return &slipway.Error{Kind: slipway.Invalid, Msg: msg, Hint: one.Hint, Fields: *f}
 	}
 	return &slipway.Error{Kind: slipway.Invalid, Msg: fmt.Sprintf("%s has %d faults", what, len(*f)), Fields: *f}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -137,7 +138,7 @@ func (s *session) tellRefusal(e *client.Error) {
 func fieldLines(msg string, fields []slipway.FieldError) []string {
 	var lines []string
 	for _, f := range fields {
-		if f.Line == 0 && msg == f.Path+": "+f.Msg {
+		if f.Line == 0 && (msg == f.Msg || msg == cmp.Or(f.Path, f.File)+": "+f.Msg) {
 			continue
 		}
 		lines = append(lines, f.String())

@@ -143,13 +143,14 @@ func (v screen) ending(t wire.Task, app wire.Application) string {
 	case "cancelled":
 		return v.s.yellow(v.w, "cancelled") + strings.TrimRight(" by "+t.CancelledBy, " by") + colon(stopped)
 	}
-	what := nonEmpty(stopped)
-	if len(what) == 0 && !shown(t) {
+	var what []string
+	if !shown(t) {
 		what = nonEmpty(t.Error)
 	}
 	if stopped == "" {
-		what = append(what, nonEmpty(t.Hint)...)
+		stopped = t.Hint
 	}
+	what = append(what, nonEmpty(stopped)...)
 	return v.s.red(v.w, "failed") + colon(strings.Join(what, " · "))
 }
 

@@ -274,7 +274,11 @@ func (s *Server) runActions(ctx context.Context) {
 // shutDown stops taking requests and work, lets what runs end within the grace, and leaves
 // actions that still run to the next start.
 func (s *Server) shutDown(cause error) {
-	s.log.Info("stopping", "cause", cause)
+	if cause != nil {
+		s.log.Info("stopping", "cause", cause)
+	} else {
+		s.log.Info("stopping", "cause", "asked to")
+	}
 	close(s.stopping)
 	ctx, stop := context.WithTimeout(context.Background(), time.Duration(s.Config.ShutdownGrace))
 	defer stop()

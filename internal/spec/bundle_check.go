@@ -89,6 +89,8 @@ func cleanPath(name string) (string, error) {
 		return bad("holds a backslash")
 	case strings.IndexFunc(name, unicode.IsControl) >= 0:
 		return bad("holds a control character")
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }): // they make it read as another
+		return bad("holds a character that is not seen")
 	}
 	clean := path.Clean(name)
 	if clean == ".." || strings.HasPrefix(clean, "../") || strings.Contains("/"+name+"/", "/../") {

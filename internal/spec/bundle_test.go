@@ -204,6 +204,7 @@ func TestUnpackRefusesWhatIsNoDriver(t *testing.T) {
 		{"a drive", "is absolute", packed(t, file("C:evil", "x")), slipway.Invalid},
 		{"a backslash", "backslash", packed(t, file(`a\b`, "x")), slipway.Invalid},
 		{"a control character", "control character", packed(t, file("a\nb", "x")), slipway.Invalid},
+		{"a path that reads as another", "not seen", packed(t, file("a\u202egpj.py", "x")), slipway.Invalid},
 		{"a symbolic link", "holds a link", packed(t, other(tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"})), slipway.Invalid},
 		{"a hard link", "holds a link", packed(t, other(tar.Header{Name: "l", Typeflag: tar.TypeLink, Linkname: "a"})), slipway.Invalid},
 		{"a device", "no regular file", packed(t, other(tar.Header{Name: "d", Typeflag: tar.TypeChar})), slipway.Invalid},

@@ -127,6 +127,9 @@ func TestParseDriverFindsEveryFaultWithItsPlace(t *testing.T) {
 			"driver.slipway.yml:7:16: spec.upgrades[0].to: is missing (a range of versions)",
 			"driver.slipway.yml:7:29: spec.upgrades[0].too: unknown key (did you mean to?)",
 		}},
+		{"after a byte order mark", "\ufeff" + strings.Replace(driverHead, "./chart/", "../chart", 1), nil, []string{
+			"driver.slipway.yml:6:29: spec.helm.main.location: leads outside of the driver's directory (give a path inside of the driver's directory)",
+		}},
 		{"ways back", strings.Replace(driverHead, "version: 1.0.0", "version: 1.0.0\n  rollbacks: [{ from: newest, to: '<2' }, { from: '>=1' }]", 1), nil, []string{
 			`driver.slipway.yml:6:23: spec.rollbacks[0].from: "newest" is no range of versions (write it as in ">=1.5.0 <2.0.0")`,
 			"driver.slipway.yml:6:45: spec.rollbacks[1].to: is missing (a range of versions)",

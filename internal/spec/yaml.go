@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -23,6 +24,7 @@ const (
 // without tags. An empty file gives nil.
 func parseYAML(src []byte, file string) (root *node, faults []slipway.FieldError) {
 	r := &reader{file: file}
+	src = bytes.TrimPrefix(src, byteOrderMark)
 	if at, deep := tooDeep(src); deep {
 		r.fault(at, "", "", "is nested more than %d levels deep", maxYAMLDepth)
 		return nil, r.faults

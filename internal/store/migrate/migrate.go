@@ -24,7 +24,9 @@ func Up(ctx context.Context, db *sql.DB, dialect goose.Dialect, files fs.FS, que
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(dialect, db, folder)
+	// Two changes that are made side by side each take a number, and the higher one may come
+	// first. A server that ran between them lacks the lower one, and must get it.
+	p, err := goose.NewProvider(dialect, db, folder, goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return fmt.Errorf("prepare the schema: %w", err)
 	}

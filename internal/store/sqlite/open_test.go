@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -41,6 +42,51 @@ func openAt(t *testing.T, path string) *sqlite.DB {
 		}
 	})
 	return db
+}
+
+// A server that ran before the last but one step of the schema was there, but after the last.
+func TestAStepThatCameLateIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "slipway.db")
+	old, err := sql.Open("sqlite", "file:"+path+"?_pragma=foreign_keys(1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := filepath.Glob("migration/*.sql")
+	if err != nil || len(steps) < 4 {
+		t.Fatal(steps, err)
+	}
+	gap := fstest.MapFS{}
+	for _, name := range steps {
+		if strings.HasPrefix(filepath.Base(name), "00003") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gap[filepath.Base(name)] = &fstest.MapFile{Data: text}
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, old, gap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.UpTo(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, path)
+	now, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	var applied int
+	if err := now.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM goose_db_version WHERE version_id BETWEEN 1 AND 4 AND is_applied`).Scan(&applied); err != nil || applied != 4 {
+		t.Errorf("%d of 4 steps are applied, %v", applied, err)
+	}
 }
 
 // What an older slipway has written is all there after the schema grew.
