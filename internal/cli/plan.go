@@ -77,9 +77,10 @@ func printPlan(w io.Writer, p wire.Plan) {
 	}
 }
 
-// value shows a text of several lines on one line.
+// value shows a text of several lines on one line, and what is not seen: who reads a plan
+// must not be shown another text than the one that is deployed.
 func value(v string) string {
-	if strings.ContainsFunc(v, unicode.IsControl) {
+	if strings.ContainsFunc(v, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(v)
 	}
 	return v

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"slipway.dev/slipway/internal/wire"
@@ -51,7 +52,7 @@ func (v screen) stepLines(step wire.Step) []string {
 	head, rest, _ := strings.Cut(strings.TrimSpace(step.Error), "\n")
 	line := fmt.Sprintf("  %s %s%*s", v.mark(step.State), pad(step.Name, nameWidth), tookWidth, brief(took))
 	if head != "" {
-		line += "   " + head
+		line += "   " + clean(head)
 	}
 	lines := []string{strings.TrimRight(line, " ")}
 	for l := range strings.SplitSeq(rest, "\n") {
@@ -102,10 +103,13 @@ func (v screen) outputLines(step wire.Step) []string {
 	return lines
 }
 
-// clean drops what would move the cursor or change the terminal. The server has done so
+// clean drops what would move the cursor, change the terminal or turn the reading direction. The server has done so
 // before it stored the text; a terminal should not depend on that.
 func clean(l string) string {
 	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
 		if r == '\t' || r >= ' ' && r != 0x7f && !(r >= 0x80 && r < 0xa0) {
 			return r
 		}
