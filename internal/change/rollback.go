@@ -155,7 +155,7 @@ type reach struct {
 func reachedRevision(ctx context.Context, tx *store.Tx, app slipway.Application, number int64) (slipway.Revision, reach, error) {
 	rev, err := tx.Revision(ctx, app.ID, number)
 	if slipway.Is(err, slipway.NotFound) {
-		return rev, reach{}, invalid("to", fmt.Sprintf("%s has no revision %d", app.Ref(), number), "slipway applications revisions "+app.Name+" lists them")
+		return rev, reach{}, invalid("to", fmt.Sprintf("%s has no revision %d", app.Ref(), number), "slipway applications revisions "+app.Ref()+" lists them")
 	} else if err != nil {
 		return rev, reach{}, err
 	}
@@ -241,7 +241,7 @@ func (p *prepared) judge(ctx context.Context, tx *store.Tx, target slipway.Revis
 	default:
 		return slipway.Errorf(slipway.Conflict, "revision %d is at %s with driver %s, and the cluster has %s with driver %s: that is no way back",
 			target.Number, to.app, to.driver, now.app, now.driver).
-			WithHint("deploy it: slipway applications revisions %s %d > %s.toml prints its file", p.app.Name, target.Number, p.app.Name)
+			WithHint("deploy it: slipway applications revisions %s %d > %s.toml prints its file", p.app.Ref(), target.Number, p.app.Name)
 	}
 	return p.reversible(ctx, tx, by)
 }

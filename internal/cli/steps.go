@@ -151,10 +151,10 @@ func (v screen) ending(t wire.Task, app wire.Application) string {
 	if !shown(t) {
 		what = nonEmpty(t.Error)
 	}
-	if stopped == "" {
-		stopped = t.Hint
+	if !strings.Contains(t.Hint, "stopped since") { // or the server has said it
+		what = append(what, nonEmpty(stopped)...)
 	}
-	what = append(what, nonEmpty(stopped)...)
+	what = append(what, nonEmpty(t.Hint)...)
 	return v.s.red(v.w, "failed") + colon(strings.Join(what, " · "))
 }
 
@@ -191,7 +191,7 @@ func stoppedSince(t wire.Task, app wire.Application) string {
 		is, it = "are", "them"
 	}
 	return fmt.Sprintf("%s %s stopped since task %d · start %s with  slipway start %s %s",
-		strings.Join(names, ", "), is, t.RootID, it, app.Name, strings.Join(names, " "))
+		strings.Join(names, ", "), is, t.RootID, it, ref(app), strings.Join(names, " "))
 }
 
 // runningLine is the moving line of a terminal: what runs now, and since when.

@@ -72,7 +72,7 @@ failed: worker is stopped since task 41 · start it with  slipway start guestboo
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	stopped := func(task int64) wire.Application {
-		return wire.Application{Name: "guestbook", Components: []wire.ApplicationComponent{
+		return wire.Application{Project: "shop", Environment: "dev", Name: "guestbook", Components: []wire.ApplicationComponent{
 			{Name: "web", Stopped: true, StoppedByTask: task}, {Name: "worker", Stopped: true, StoppedByTask: task},
 		}}
 	}
@@ -89,8 +89,8 @@ func TestEndings(t *testing.T) {
 		{"one that never started counts from its request", wire.Task{State: "succeeded", CreatedAt: t0, EndedAt: at(3)}, wire.Application{}, "succeeded in 3.0s"},
 		{"a failure that no step has told", failed, wire.Application{}, "failed: the cluster does not answer · repeat it later"},
 		{"a failure that a step has told", shown, wire.Application{}, "failed: repeat it later"},
-		{"several components left stopped", failed, stopped(41), "failed: the cluster does not answer · web, worker are stopped since task 41 · start them with  slipway start guestbook web worker"},
-		{"components left stopped by a failure that a step has told", shown, stopped(41), "failed: web, worker are stopped since task 41 · start them with  slipway start guestbook web worker"},
+		{"several components left stopped", failed, stopped(41), "failed: the cluster does not answer · web, worker are stopped since task 41 · start them with  slipway start shop/dev/guestbook web worker · repeat it later"},
+		{"components left stopped by a failure that a step has told", shown, stopped(41), "failed: web, worker are stopped since task 41 · start them with  slipway start shop/dev/guestbook web worker · repeat it later"},
 		{"components that another task stopped", failed, stopped(12), "failed: the cluster does not answer · repeat it later"},
 		{"cancelled by a person", wire.Task{State: "cancelled", CancelledBy: "ada"}, wire.Application{}, "cancelled by ada"},
 		{"cancelled by nobody", wire.Task{State: "cancelled"}, wire.Application{}, "cancelled"},

@@ -50,9 +50,6 @@ func (s *session) watch(ctx context.Context, cl *client.Client, id int64) error 
 		}
 	} else {
 		s.print("%s", out.screen.ending(t, app))
-		if t.State != "succeeded" && t.RootID == t.ID && app.State != "deleted" {
-			s.say("try again from the step that failed with  slipway tasks retry %d --plan", t.ID)
-		}
 	}
 	if t.State != "succeeded" {
 		return quiet(exitFailed)

@@ -160,7 +160,7 @@ func TestWhatAnActionStopsStaysStopped(t *testing.T) {
 			t.Fatalf("worker is not on record as stopped; %d stops", len(s.world.stopped))
 		}
 		sentence := fmt.Sprintf("worker is stopped since task %d", s.task.ID)
-		if got := s.read(s.task.ID); got.Hint != sentence+fmt.Sprintf(" · start it with  slipway start guestbook worker · once the cause is gone, go on from there with  slipway tasks retry %d", s.task.ID) {
+		if got := s.read(s.task.ID); got.Hint != sentence+fmt.Sprintf(" · start it with  slipway start demo/dev/guestbook worker · once the cause is gone, go on from there with  slipway tasks retry %d", s.task.ID) {
 			t.Errorf("the hint is %q", got.Hint)
 		}
 		if app := s.application(); !strings.Contains(app.Message, sentence) || app.State != slipway.AppFailed {

@@ -223,7 +223,7 @@ func (w *work) finish(ctx context.Context, next Next) error {
 		if err != nil {
 			return err
 		}
-		end.Hint = result.hint(s.Task, next.End, s.Application.Name)
+		end.Hint = result.hint(s.Task, next.End, s.Application.Ref())
 		if err := w.endBackup(ctx, tx, &end); err != nil {
 			return err
 		}
