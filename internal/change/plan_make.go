@@ -88,6 +88,9 @@ func (p *prepared) warnings() []string {
 	case p.kind == slipway.ConfigureChange && len(spec.Diff(p.wanted.Spec, p.spec)) == 0:
 		out = append(out, fmt.Sprintf("nothing differs from revision %d: the same configuration is applied again", p.app.Revision))
 	}
+	if p.ahead != "" {
+		out = append(out, p.ahead)
+	}
 	for _, h := range plannedHooks(p.acting().Spec, p.kind) {
 		if h.Irreversible {
 			out = append(out, fmt.Sprintf("what %s does cannot be undone", h))

@@ -41,6 +41,7 @@ type prepared struct {
 	kind   slipway.ChangeKind
 	open   []slipway.Task  // root tasks of the application that have not ended
 	target int64           // of a rollback: the revision whose content comes back
+	ahead  string          // why the data may be ahead of the version that runs; empty: nothing tells so
 	left   *slipway.Driver // of a rollback: the driver that is left behind, whose actions run
 }
 
@@ -70,7 +71,8 @@ func prepare(ctx context.Context, tx *store.Tx, c slipway.Caller, p parsed) (pre
 		return out, refusal(p.in.File, f)
 	}
 	out.kind = out.stand.kind(version{p.spec.App.Version, p.spec.Driver.Version})
-	return out, nil
+	out.ahead, err = out.beyond(ctx, tx)
+	return out, err
 }
 
 // find reads the application as it stands, if there is one.

@@ -249,9 +249,20 @@ func (p *prepared) judge(ctx context.Context, tx *store.Tx, target slipway.Revis
 // reversible refuses a way back behind an action whose effects cannot be undone: the
 // earlier version would meet what it does not know.
 func (p *prepared) reversible(ctx context.Context, tx *store.Tx, by reach) error {
-	begun, err := tx.ActionsSince(ctx, p.app.ID, by.change.Number, by.task.EndedAt)
-	if err != nil {
+	b, err := begunForGood(ctx, tx, p.app.ID, by)
+	if err != nil || b == nil {
 		return err
+	}
+	return slipway.Errorf(slipway.Conflict, "the action %s of task %d has begun since revision %d, and what it does cannot be undone", b.Action, b.TaskID, by.change.Revision).
+		WithHint("restore from a backup that was made before task %d, or deploy a later version that puts it right", b.TaskID)
+}
+
+// begunForGood finds an action that has begun since a revision was reached, and whose
+// effects cannot be undone; nil when there is none.
+func begunForGood(ctx context.Context, tx *store.Tx, app int64, by reach) (*store.BegunAction, error) {
+	begun, err := tx.ActionsSince(ctx, app, by.change.Number, by.task.EndedAt)
+	if err != nil {
+		return nil, err
 	}
 	drivers := map[int64]slipway.Driver{} // by change
 	for _, b := range begun {
@@ -259,19 +270,37 @@ func (p *prepared) reversible(ctx context.Context, tx *store.Tx, by reach) error
 		if !known {
 			ch, err := tx.Change(ctx, b.ChangeID)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if d, err = driverOfHooks(ctx, tx, ch); err != nil {
-				return err
+				return nil, err
 			}
 			drivers[b.ChangeID] = d
 		}
 		for _, a := range d.Spec.Actions {
 			if a.Name == b.Action && a.Irreversible {
-				return slipway.Errorf(slipway.Conflict, "the action %s of task %d has begun since revision %d, and what it does cannot be undone", b.Action, b.TaskID, by.change.Revision).
-					WithHint("restore from a backup that was made before task %d, or deploy a later version that puts it right", b.TaskID)
+				return &b, nil
 			}
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// beyond tells, of a configuration of what runs, that an upgrade which never reached its
+// end has begun what cannot be undone: the data may be ahead of the version.
+func (p *prepared) beyond(ctx context.Context, tx *store.Tx) (string, error) {
+	if p.kind != slipway.ConfigureChange || p.app.Applied == 0 || p.app.Applied == p.app.Revision {
+		return "", nil
+	}
+	_, by, err := reachedRevision(ctx, tx, p.app, p.app.Applied)
+	if slipway.Is(err, slipway.Conflict) {
+		return "", nil // it was reached by half, and the plan says so already
+	} else if err != nil {
+		return "", err
+	}
+	b, err := begunForGood(ctx, tx, p.app.ID, by)
+	if err != nil || b == nil {
+		return "", err
+	}
+	return fmt.Sprintf("the action %s of task %d cannot be undone, and its upgrade did not reach its end: the data may be ahead of %s", b.Action, b.TaskID, p.app.AppVersion), nil
 }

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -174,6 +175,13 @@ func TestNoRollbackBehindWhatCannotBeUndone(t *testing.T) {
 		w.refused(err, slipway.Conflict, fmt.Sprintf("the action migrate of task %d has begun since revision 1, and what it does cannot be undone", r.Task.ID))
 		if e, _ := errorOf(err); e.Hint != fmt.Sprintf("restore from a backup that was made before task %d, or deploy a later version that puts it right", r.Task.ID) {
 			w.Errorf("hint = %q", e.Hint)
+		}
+		// A deploy of what runs is the answer to a failed upgrade, and is told of it.
+		plan, err := w.s.Plan(w.Context(), w.reader, production(toml("1.0.0", "1.0.0")))
+		w.ok(err)
+		warning := fmt.Sprintf("the action migrate of task %d cannot be undone, and its upgrade did not reach its end: the data may be ahead of 1.0.0", r.Task.ID)
+		if plan.Kind != slipway.ConfigureChange || !slices.Contains(plan.Warnings, warning) {
+			w.Errorf("a deploy of what runs is a %s with the warnings %q", plan.Kind, plan.Warnings)
 		}
 		// What came after is behind it too; what was reached after it is not.
 		forward := w.mustDeploy(2, toml("1.1.0", "3.0.0", "[components.web]", "replicas = 2"))
