@@ -185,6 +185,13 @@ func TestAnIdempotencyKey(t *testing.T) {
 	for name, f := range map[string]func() error{
 		"another file":     func() error { _, err := w.deploy(0, toml("1.1.0", "1.0.0"), key("k1")); return err },
 		"another revision": func() error { _, err := w.deploy(1, toml("1.0.0", "1.0.0"), key("k1")); return err },
+		"another scope of the same user": func() error {
+			confined := w.writer
+			confined.Project, confined.Environment = "elsewhere", "dev"
+			expected := int64(0)
+			_, err := w.s.Deploy(t.Context(), confined, DeployInput{SpecInput: production(toml("1.0.0", "1.0.0")), ExpectedRevision: &expected, IdempotencyKey: "k1"})
+			return err
+		},
 		"another operation": func() error {
 			_, err := w.s.Delete(t.Context(), w.writer, DeleteInput{ApplicationID: first.Application.ID, IdempotencyKey: "k1"})
 			return err

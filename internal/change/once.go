@@ -92,7 +92,9 @@ func (r request) hash() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hash a request: %w", err)
 	}
-	sum := sha256.Sum256(append([]byte(r.operation+"\x00"), b...))
+	// Who sees less must not be shown an answer that the same user got by another token.
+	scope := r.caller.Project + "/" + r.caller.Environment
+	sum := sha256.Sum256(append([]byte(r.operation+"\x00"+scope+"\x00"), b...))
 	return hex.EncodeToString(sum[:]), nil
 }
 

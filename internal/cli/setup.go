@@ -67,7 +67,7 @@ read that file can do this, and only once.`,
 func (s *session) readSetupSecret(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", usagef("%s", err).hint("once the administrator is made the file is gone; log in with  slipway login")
+		return "", usagef("%s", err).hint("the server prints its place at its first start; once the administrator is made it is gone: log in with  slipway login")
 	}
 	defer f.Close()
 	return s.readSecret(f)

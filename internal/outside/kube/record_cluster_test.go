@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"slipway.dev/slipway/internal/slipway"
 )
 
 func quantity(s string) *resource.Quantity { q := resource.MustParse(s); return &q }
@@ -50,8 +52,14 @@ func TestRealRecord(t *testing.T) {
 		t.Errorf("the status of an overtaken change: %v", err)
 	}
 
-	if row := table(t, c, app.Namespace); row != "guestbook | 1.0.20 | guestbook@1.0.0 | 20 | True" {
+	if row := table(t, c, app.Namespace); row != "guestbook | 1.0.20 | guestbook@1.0.0 | 20 | True | <nil>" {
 		t.Errorf("kubectl get shows %s", row)
+	}
+	if err := c.SetRecordDrift(ctx, app, slipway.Drifted, "one difference"); err != nil {
+		t.Fatal(err)
+	}
+	if row := table(t, c, app.Namespace); row != "guestbook | 1.0.20 | guestbook@1.0.0 | 20 | True | True" {
+		t.Errorf("kubectl get shows %s after a difference was seen", row)
 	}
 
 	// Not even by hand does the change go back: the definition forbids it.
@@ -94,7 +102,7 @@ func table(t *testing.T, c *Client, namespace string) string {
 		head = append(head, column.Name)
 		cells = append(cells, fmt.Sprint(got.Rows[0].Cells[i]))
 	}
-	if got, want := strings.Join(head, " | "), "Name | Version | Driver | Change | Ready"; got != want {
+	if got, want := strings.Join(head, " | "), "Name | Version | Driver | Change | Ready | Drift"; got != want {
 		t.Errorf("the columns are %s, want %s", got, want)
 	}
 	return strings.Join(cells, " | ")
