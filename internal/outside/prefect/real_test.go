@@ -101,7 +101,7 @@ func sharedServer(tb testing.TB) *Server {
 
 // anyPort keeps test runs on one machine apart.
 func anyPort() int {
-	port, err := freePort(context.Background(), -1)
+	port, err := listenOnce(context.Background(), 0)
 	if err != nil {
 		panic(err)
 	}

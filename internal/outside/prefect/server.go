@@ -60,6 +60,8 @@ type Server struct {
 	auth string
 	log  *slog.Logger
 
+	portPatience time.Duration
+
 	// starting is held while a server is started or stopped, which takes long; mu is held
 	// for a moment, so that Endpoint never waits.
 	starting sync.Mutex
@@ -75,7 +77,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	c.Port = cmp.Or(c.Port, 4200)
 	c.ReadyWithin = cmp.Or(c.ReadyWithin, readyWithin)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	s := &Server{ServerConfig: c, log: c.Logger}
+	s := &Server{ServerConfig: c, log: c.Logger, portPatience: portPatience}
 	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare the Prefect server: %w", err)
 	}
@@ -165,6 +167,9 @@ func (s *Server) start(ctx context.Context) error {
 	// Whatever is left of it has our database open, and two servers must not.
 	if err := old.endGroup(ctx, stopGrace, s.mark()); err != nil {
 		return err
+	}
+	if old.Known() {
+		s.awaitPort(ctx, s.port())
 	}
 	for try := 1; ; try++ {
 		p, err := s.launch(ctx)

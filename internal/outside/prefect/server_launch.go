@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // serverRecord is what is remembered of the server between two lives of Slipway.
@@ -100,10 +101,31 @@ func (s *Server) env(port int) map[string]string {
 	return env
 }
 
-// freePort returns the wanted port when nobody listens there, or another one.
+// portPatience is how long a server that is started anew waits for its port.
+const portPatience = 20 * time.Second
+
+// awaitPort gives the port that the server had before a while to become free. Actions that
+// run know no other address, and would report to nobody.
+func (s *Server) awaitPort(ctx context.Context, port int) {
+	deadline, stop := context.WithTimeout(ctx, s.portPatience)
+	defer stop()
+	for !isFree(ctx, port) {
+		select {
+		case <-deadline.Done():
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// freePort returns the wanted port when nobody listens there, or else one of the next
+// hundred. The kernel gives ports from 32768 on to connections that go out, so a server
+// that had one of those might not get it back when it is started anew.
 func freePort(ctx context.Context, wanted int) (int, error) {
-	if isFree(ctx, wanted) {
-		return wanted, nil
+	for port := max(wanted, 1); port < min(wanted+100, 1<<16); port++ {
+		if isFree(ctx, port) {
+			return port, nil
+		}
 	}
 	port, err := listenOnce(ctx, 0)
 	if err != nil {

@@ -82,6 +82,7 @@ func TestAPortThatIsTakenWhileTheServerStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.portPatience = 0
 	// Between the choice and the binding of the port somebody else came.
 	if err := s.writeRecord(serverRecord{Process: p, Port: port}); err != nil {
 		t.Fatal(err)
@@ -112,5 +113,47 @@ func TestAServersEnvironment(t *testing.T) {
 	}
 	if strings.Contains(got, "operator") {
 		t.Error("the environment of Slipway reached the server")
+	}
+}
+
+// An action that runs knows one address of the server, so a start waits until its port is
+// free again. World: real sockets.
+func TestAServerWaitsForThePortThatItHad(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		(&Server{portPatience: time.Minute}).awaitPort(t.Context(), port)
+	}()
+	select {
+	case <-done:
+		t.Error("it did not wait for a port that is taken")
+	case <-time.After(300 * time.Millisecond):
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if got, err := freePort(t.Context(), port); err != nil || got != port {
+		t.Errorf("then it takes port %d, %v; want %d again", got, err, port)
+	}
+}
+
+// Ports that the kernel gives to connections may be gone when a server starts anew. World:
+// real sockets.
+func TestTheNextPortIsNoneOfTheKernels(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:4650")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got, err := freePort(t.Context(), 4650); err != nil || got <= 4650 || got > 4750 {
+		t.Errorf("freePort() = %d, %v; want one of the next hundred", got, err)
 	}
 }
