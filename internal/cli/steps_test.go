@@ -39,10 +39,10 @@ func failedUpgrade() (wire.Task, wire.Application) {
 	core.Output = &wire.StepOutput{Lines: 15, Tail: []string{`12:03:41 column "author" already exists`}}
 	core.Tasks = []wire.LinkedTask{{ID: 42, Type: "Stop components", State: "succeeded"}, {ID: 43, Type: "Change the version", State: "succeeded"}}
 	task := wire.Task{
-		ID: 41, RootID: 41, Kind: "upgrade", Title: "upgrade guestbook to 1.1.0", State: "failed", Error: core.Error, Hint: "correct it and deploy again",
+		ID: 41, RootID: 41, Kind: "upgrade", Title: "upgrade guestbook to 1.1.0", State: "failed", Error: core.Error, Hint: "worker is stopped since task 41 · start it with  slipway start demo/dev/guestbook worker · once the cause is gone, go on from there with  slipway tasks retry 41",
 		Steps: []wire.Step{check, pre, core}, CreatedAt: t0, StartedAt: at(0), EndedAt: at(19),
 	}
-	app := wire.Application{Name: "guestbook", Components: []wire.ApplicationComponent{{Name: "web"}, {Name: "worker", Stopped: true, StoppedByTask: 41}}}
+	app := wire.Application{Project: "demo", Environment: "dev", Name: "guestbook", Components: []wire.ApplicationComponent{{Name: "web"}, {Name: "worker", Stopped: true, StoppedByTask: 41}}}
 	return task, app
 }
 
@@ -63,7 +63,7 @@ task 41  upgrade guestbook to 1.1.0
       12:03:41 column "author" already exists
       … 14 more lines: slipway tasks get 41 --output
     started  ✓ Stop components (task 42)  ✓ Change the version (task 43)
-failed: worker is stopped since task 41 · start it with  slipway start guestbook worker`, "\n"), "\n")
+failed: worker is stopped since task 41 · start it with  slipway start demo/dev/guestbook worker · once the cause is gone, go on from there with  slipway tasks retry 41`, "\n"), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
