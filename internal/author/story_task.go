@@ -125,20 +125,15 @@ func (w *taskRun) version(ctx context.Context) func(string, *Call) *failure {
 	wanted := w.preview.App.App.Version
 	return func(target string, call *Call) *failure {
 		target = strings.TrimSpace(target)
-		switch {
-		case target == "":
-			return &failure{slipway.CodeInvalidArgument, "target_version must be a version, such as 1.6.0", ""}
-		case w.snap.Task.Kind != slipway.UpgradeTask:
-			return &failure{slipway.CodeInvalidArgument, "there is no version to change: this is no upgrade, and only an upgrade's or a rollback's actions may call upgrade_deployment_version", ""}
-		case w.cluster.applied > 0 && w.cluster.version == target:
+		if code, text := slipway.MayChangeVersion(w.snap.Task.Kind, target); code != "" {
+			return &failure{code, text, ""}
+		}
+		if w.cluster.applied > 0 && w.cluster.version == target {
 			call.Result = map[string]any{"already": target}
 			return nil
-		case wanted != target:
-			text := fmt.Sprintf("this upgrade is to %s, the action asked for %s", wanted, target)
-			if strings.TrimPrefix(target, "v") == strings.TrimPrefix(wanted, "v") {
-				text += fmt.Sprintf(": write it as the upgrade does, %s", wanted)
-			}
-			return &failure{slipway.CodeVersionNotSupported, text, ""}
+		}
+		if code, text := slipway.LeadsTo(w.snap.Task.Kind, target, wanted); code != "" {
+			return &failure{code, text, ""}
 		}
 		call.Task = w.cluster.nextTask()
 		if err := w.cluster.apply(ctx, w.frozen, w.revision); err != nil {

@@ -232,12 +232,12 @@ func versionForAction(ctx context.Context, tx *store.Tx, app slipway.Application
 	var args struct {
 		Target string `json:"target_version"`
 	}
-	if err := json.Unmarshal(call.Args, &args); err != nil || strings.TrimSpace(args.Target) == "" {
-		return child, failed(slipway.CodeInvalidArgument, "target_version must be a version, such as 1.6.0"), nil //nolint:nilerr // the refusal is the answer of the call
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		args.Target = "" // no text is as good as none
 	}
 	target := strings.TrimSpace(args.Target)
-	if parent.Kind != slipway.UpgradeTask && parent.Kind != slipway.RollbackTask {
-		return child, failed(slipway.CodeInvalidArgument, "there is no version to change: this is no upgrade, and only an upgrade's or a rollback's actions may call upgrade_deployment_version"), nil
+	if code, text := slipway.MayChangeVersion(parent.Kind, target); code != "" {
+		return child, failed(code, text), nil
 	}
 	change, err := tx.Change(ctx, parent.ChangeID)
 	if err != nil {
@@ -247,16 +247,13 @@ func versionForAction(ctx context.Context, tx *store.Tx, app slipway.Application
 	if err != nil {
 		return child, nil, err
 	}
-	switch {
-	case app.Applied > 0 && app.AppVersion == target:
+	if app.Applied > 0 && app.AppVersion == target {
 		return child, succeeded(map[string]any{"already": target}), nil
-	case wanted.Spec.App.Version != target:
-		msg := fmt.Sprintf("this %s is to %s, the action asked for %s", parent.Kind, wanted.Spec.App.Version, target)
-		if strings.TrimPrefix(target, "v") == strings.TrimPrefix(wanted.Spec.App.Version, "v") {
-			msg += fmt.Sprintf(": write it as the %s does, %s", parent.Kind, wanted.Spec.App.Version)
-		}
-		return child, failed(slipway.CodeVersionNotSupported, msg), nil
-	case app.Applied > change.Revision:
+	}
+	if code, text := slipway.LeadsTo(parent.Kind, target, wanted.Spec.App.Version); code != "" {
+		return child, failed(code, text), nil
+	}
+	if app.Applied > change.Revision {
 		later, err := changeOf(ctx, tx, app)
 		if err != nil {
 			return child, nil, err
