@@ -70,6 +70,16 @@ func applicationsOf(cl *client.Client, f client.ApplicationFilter) func(context.
 	}
 }
 
+// reach connects, and finds the application that a command line names.
+func (s *session) reach(ctx context.Context, name, env string) (*client.Client, wire.Application, error) {
+	cl, err := s.connect()
+	if err != nil {
+		return nil, wire.Application{}, err
+	}
+	app, err := s.find(ctx, cl, name, env)
+	return cl, app, err
+}
+
 // find looks an application up by its ID, its full name shop/dev/guestbook, or its own
 // name: in the environment of the flag, else in the context's, else wherever there is
 // exactly one of that name.
@@ -124,11 +134,7 @@ func (s *session) applicationGetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "get APPLICATION", Short: "Show an application", Args: args(1, 1), ValidArgsFunction: s.completeApplications,
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			_, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}
@@ -160,11 +166,7 @@ func (s *session) revisionsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "revisions APPLICATION [NUMBER]", Short: "List an application's revisions, or print one's TOML", Args: args(1, 2), ValidArgsFunction: s.completeApplications,
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}
@@ -204,11 +206,7 @@ func (s *session) applicationDeleteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "delete APPLICATION", Aliases: []string{"rm"}, Short: "Remove an application from its cluster", Args: args(1, 1), ValidArgsFunction: s.completeApplications,
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}
@@ -253,11 +251,7 @@ func (s *session) componentsCommand(verb, short string,
 	c := &cobra.Command{
 		Use: verb + " APPLICATION COMPONENT...", Short: short, Args: args(2, -1), ValidArgsFunction: s.completeComponents,
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}

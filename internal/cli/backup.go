@@ -52,11 +52,7 @@ what the driver says must not be written to meanwhile. Retention never removes a
 backup that was asked for; slipway backup delete does.`,
 		Example: "  slipway backup create guestbook -e shop/production --wait",
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}
@@ -246,11 +242,7 @@ stays stopped.`,
 			if from == 0 {
 				return usagef("%s needs --from BACKUP", c.CommandPath()).hint("see slipway backup list %s", a[0])
 			}
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}

@@ -31,11 +31,7 @@ it.
 It exits with 7 when something differs, and with 6 when nobody could look.`,
 		Example: "  slipway drift guestbook -e shop/dev --check-now",
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}
@@ -74,11 +70,7 @@ change made is left alone.
 The cluster is compared first, and what a repair would put back is shown.`,
 		Example: "  slipway repair guestbook -e shop/dev --wait",
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}

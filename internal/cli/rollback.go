@@ -22,11 +22,7 @@ behind runs its rollback hooks. It is refused once an action that cannot be
 undone has begun; then restore from a backup. What will happen is shown first.`,
 		Example: "  slipway rollback guestbook --plan\n  slipway rollback guestbook --to 3 --wait",
 		RunE: func(c *cobra.Command, a []string) error {
-			cl, err := s.connect()
-			if err != nil {
-				return err
-			}
-			app, err := s.find(c.Context(), cl, a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
 			}
