@@ -1,6 +1,7 @@
 package prefect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,14 @@ type Launch struct {
 	// child's HOME, and holds its temporary files, its output, and what Start writes down
 	// to be repeatable. It is the caller's to remove when the run has ended.
 	RunDir string
+	// Claim is the identity of the claim, a UUID. Who shows the same one claims the same
+	// run again, also from another machine; who shows another gets ErrClaimed. When empty
+	// only a repeat with the same RunDir shows the same one.
+	Claim string
+	// Note is told the process before any code of the driver can run, for the caller to
+	// store; when it fails none will. So a caller that stored nothing knows that nothing
+	// ran, and may start the run from another machine. Nil: nobody is told.
+	Note func(context.Context, Process) error
 }
 
 // Start claims the run and starts the engine in a session of its own. It returns who that
@@ -50,13 +59,13 @@ func (r *Runner) start(ctx context.Context, flowRunID string, l Launch) (Process
 	if err != nil {
 		return Process{}, err
 	}
-	if record.Process.Known() {
-		return record.Process, nil
+	if began, err := r.Began(ctx, flowRunID, record.Process); err != nil || began {
+		return record.Process, err
 	}
 	// Write the claim down before making it: when the answer, or this process, is lost, a
 	// repeat shows the same transition id, and Prefect says that it made it already.
 	if record.Claim == "" {
-		record.Claim = newUUID()
+		record.Claim = cmp.Or(l.Claim, newUUID())
 		if err := record.write(l.RunDir); err != nil {
 			return Process{}, err
 		}
@@ -72,7 +81,10 @@ func (r *Runner) start(ctx context.Context, flowRunID string, l Launch) (Process
 	}
 	c, err := r.spawn(ctx, r.runEnv(flowRunID, l), l, func(p Process) error {
 		record.Process = p
-		return record.write(l.RunDir)
+		if err := record.write(l.RunDir); err != nil || l.Note == nil {
+			return err
+		}
+		return l.Note(ctx, p)
 	})
 	if err != nil {
 		return Process{}, err
@@ -82,6 +94,24 @@ func (r *Runner) start(ctx context.Context, flowRunID string, l Launch) (Process
 	r.mu.Unlock()
 	go r.showProcess(context.WithoutCancel(ctx), flowRunID, c.process)
 	return c.process, nil
+}
+
+// Began says whether code of the driver may have run in a process that was stored. It has
+// not when the process is gone although Prefect never heard of it: whoever made it was
+// killed before it opened the gate, or it ended while it was getting ready. Such a run is
+// Start's to start. Of a process on another machine it says yes, because it may be alive.
+func (r *Runner) Began(ctx context.Context, flowRunID string, p Process) (bool, error) {
+	switch {
+	case !p.Known():
+		return false, nil
+	case locate(p.Host) != here || p.alive() || r.child(flowRunID) != nil:
+		return true, nil
+	}
+	run, err := r.client.GetFlowRun(ctx, flowRunID)
+	if errors.Is(err, ErrNotFound) {
+		return true, nil // Wait has the words for it
+	}
+	return run.State.Type != Pending, err
 }
 
 // showProcess tells Prefect's pages where the run is. Nothing depends on it.

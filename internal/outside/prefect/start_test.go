@@ -1,6 +1,7 @@
 package prefect
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -106,6 +107,87 @@ func TestOneOfManyStartsTheRun(t *testing.T) {
 	data, _ := os.ReadFile(marks)
 	if wins != 1 || losses != 7 || string(data) != "started\n" {
 		t.Errorf("%d started it and %d did not; the processes said %q", wins, losses, data)
+	}
+}
+
+// TestWhoTakesOverStartsWhatWasNotBegun: a worker is killed between its claim and the first
+// line of the action. The next one, with folders of its own, starts the action, once.
+// World: fake Prefect, real processes.
+func TestWhoTakesOverStartsWhatWasNotBegun(t *testing.T) {
+	t.Parallel()
+	marks := filepath.Join(t.TempDir(), "marks")
+	killed := errors.New("killed")
+	var stored Process
+	for _, test := range []struct {
+		name string
+		note func(context.Context, Process) error // of the worker that dies
+		want bool                                 // whether it had stored the process
+	}{
+		{"it had stored nothing", func(context.Context, Process) error { return killed }, false},
+		{"it had stored the process and not opened its gate", func(_ context.Context, p Process) error { stored = p; return killed }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_ = os.Remove(marks)
+			stored = Process{}
+			f := newFake(t)
+			id := f.add(Scheduled)
+			first, second := fakeRunner(t, f, "echo first >>"+marks), fakeRunner(t, f, "echo second >>"+marks)
+			claim := newUUID()
+			l := fakeLaunch(t)
+			l.Claim, l.Note = claim, test.note
+			if _, err := first.Start(t.Context(), id, l); !errors.Is(err, killed) {
+				t.Fatalf("Start() = %v, want the death", err)
+			}
+			if stored.Known() != test.want {
+				t.Fatalf("stored %+v", stored)
+			}
+			if began, err := second.Began(t.Context(), id, stored); began || err != nil {
+				t.Fatalf("Began() = %t, %v; want false", began, err)
+			}
+			other := fakeLaunch(t)
+			other.Claim = claim
+			p := mustStart(t, second, id, other)
+			if err := p.awaitEnd(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if data, _ := os.ReadFile(marks); string(data) != "second\n" {
+				t.Errorf("the processes said %q, want that the second ran once", data)
+			}
+			other = fakeLaunch(t)
+			other.Claim = newUUID()
+			if _, err := first.Start(t.Context(), id, other); !errors.Is(err, ErrClaimed) {
+				t.Errorf("Start() under another claim = %v, want ErrClaimed", err)
+			}
+		})
+	}
+}
+
+// TestWhatMayHaveBegunIsNotStartedAgain. World: fake Prefect, real processes.
+func TestWhatMayHaveBegunIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	r := fakeRunner(t, f, "sleep 60")
+	pending, running := f.add(Scheduled), f.add(Running)
+	alive := mustStart(t, r, pending, fakeLaunch(t))
+	other := fakeRunner(t, f, "exit 0")
+	dead := Process{Host: ThisHost(), PID: alive.PID, StartTime: alive.StartTime + 1}
+	away := dead
+	away.Host = "machine/boot/1/elsewhere"
+	for name, test := range map[string]struct {
+		run  string
+		p    Process
+		want bool
+	}{
+		"its process lives":                         {pending, alive, true},
+		"its process is gone and it never reported": {pending, dead, false},
+		"its process is gone and it had reported":   {running, dead, true},
+		"its process is on another machine":         {pending, away, true},
+		"no process was stored":                     {pending, Process{}, false},
+		"Prefect has forgotten the run":             {newUUID(), dead, true},
+	} {
+		if got, err := other.Began(t.Context(), test.run, test.p); got != test.want || err != nil {
+			t.Errorf("%s: Began() = %t, %v; want %t", name, got, err, test.want)
+		}
 	}
 }
 

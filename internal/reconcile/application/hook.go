@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"slipway.dev/slipway/internal/outside/prefect"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/spec"
@@ -129,8 +131,8 @@ func (r *Reconciler) runDir(run slipway.ActionRun) string {
 
 // launch makes the flow run and starts its process, unless one was started before.
 func (r *Reconciler) launch(ctx context.Context, w *work, a slipway.Action, run slipway.ActionRun) (slipway.ActionRun, error) {
-	if run.PID != 0 {
-		return run, nil
+	if began, err := r.Runner.Began(ctx, run.FlowRunID, processOf(run)); err != nil || began {
+		return run, err
 	}
 	bundle, err := r.Bundles.Get(ctx, w.snap.acting().Digest)
 	if err != nil {
@@ -168,24 +170,39 @@ func (r *Reconciler) launch(ctx context.Context, w *work, a slipway.Action, run 
 	if err != nil {
 		return run, err
 	}
-	process, err := r.Runner.Start(ctx, run.FlowRunID, prefect.Launch{Action: act, RunDir: dir, Env: map[string]string{
-		"SLIPWAY_TOKEN": token, "STYRMIN_TOKEN": token,
-		"SLIPWAY_URL":          strings.Join(r.APIURLs(), ","),
-		"SLIPWAY_CA_FILE":      r.CAFile,
-		"SLIPWAY_STEP":         strconv.FormatInt(w.step.ID, 10),
-		"SLIPWAY_TASK":         strconv.FormatInt(w.snap.Task.ID, 10),
-		"SLIPWAY_CONTEXT_FILE": file,
-	}})
+	_, err = r.Runner.Start(ctx, run.FlowRunID, prefect.Launch{
+		Action: act, RunDir: dir, Claim: claimOf(run),
+		Env: map[string]string{
+			"SLIPWAY_TOKEN": token, "STYRMIN_TOKEN": token,
+			"SLIPWAY_URL":          strings.Join(r.APIURLs(), ","),
+			"SLIPWAY_CA_FILE":      r.CAFile,
+			"SLIPWAY_STEP":         strconv.FormatInt(w.step.ID, 10),
+			"SLIPWAY_TASK":         strconv.FormatInt(w.snap.Task.ID, 10),
+			"SLIPWAY_CONTEXT_FILE": file,
+		},
+		// Only who holds the task can store it, so of two that think they do one is stopped
+		// here, before its process does anything.
+		Note: func(_ context.Context, p prefect.Process) error {
+			run.Host, run.PID, run.PIDStart = p.Host, p.PID, int64(p.StartTime)
+			run.State, run.StartedAt = "running", r.Store.Now()
+			return w.write(func(ctx context.Context, tx *store.Tx) error { return tx.UpdateActionRun(ctx, run) })
+		},
+	})
 	if errors.Is(err, prefect.ErrClaimed) {
 		// Somebody else's process, or one that is over. Waiting tells which.
 		return run, nil
 	}
-	if err != nil {
-		return run, err
-	}
-	now := r.Store.Now()
-	run.Host, run.PID, run.PIDStart, run.State, run.StartedAt = process.Host, process.PID, int64(process.StartTime), "running", now
-	return run, w.write(func(ctx context.Context, tx *store.Tx) error { return tx.UpdateActionRun(ctx, run) })
+	return run, err
+}
+
+// claimOf is the identity of the claim of a run, the same for every process of this
+// installation: one that takes the task over claims the run again as its own.
+func claimOf(run slipway.ActionRun) string {
+	return uuid.NewSHA1(uuid.Nil, []byte(run.Key)).String()
+}
+
+func processOf(run slipway.ActionRun) prefect.Process {
+	return prefect.Process{Host: run.Host, PID: run.PID, StartTime: uint64(run.PIDStart)}
 }
 
 // ensureRun makes the flow run, and waits for Prefect when it is away.

@@ -19,7 +19,7 @@ import (
 // await waits for the end of an action's process, and judges it by the state that the
 // action reported to Prefect.
 func (r *Reconciler) await(ctx context.Context, w *work, a slipway.Action, run slipway.ActionRun) error {
-	process := prefect.Process{Host: run.Host, PID: run.PID, StartTime: uint64(run.PIDStart)}
+	process := processOf(run)
 	if process.Known() {
 		process.Output = filepath.Join(r.runDir(run), "output.log")
 	}
@@ -137,7 +137,7 @@ func (w *work) endRuns(ctx context.Context) error {
 			if !run.EndedAt.IsZero() || w.r.NoRunner != nil || w.r.NoCluster != nil {
 				continue
 			}
-			process := prefect.Process{Host: run.Host, PID: run.PID, StartTime: uint64(run.PIDStart)}
+			process := processOf(run)
 			if err := w.r.endRun(ctx, w, run, process); !errors.Is(err, task.ErrCancelled) {
 				return err
 			}

@@ -183,12 +183,13 @@ func (f fakeRunner) Start(ctx context.Context, id string, l prefect.Launch) (pre
 	}
 	f.contexts = append(f.contexts, given)
 	p := prefect.Process{Host: prefect.ThisHost(), PID: 4242, StartTime: 7}
-	return p, f.call(ctx, "start", func() {
-		// The real one finds what it wrote down before: a repeat starts nothing.
-		if f.started[id] == 0 {
-			f.started[id]++
-		}
-	})
+	if err := l.Note(ctx, p); err != nil {
+		return prefect.Process{}, err
+	}
+	return p, f.call(ctx, "start", func() { f.started[id]++ })
+}
+func (f fakeRunner) Began(_ context.Context, id string, p prefect.Process) (bool, error) {
+	return p.Known() && f.started[id] > 0, nil
 }
 func (f fakeRunner) Wait(ctx context.Context, id string, _ prefect.Process, _ prefect.WaitOptions) (prefect.Outcome, error) {
 	if f.started[id] != 1 {

@@ -62,6 +62,7 @@ type charts interface {
 // runner is what it needs of Prefect.
 type runner interface {
 	Ensure(ctx context.Context, a prefect.Action, run prefect.RunSpec) (string, error)
+	Began(ctx context.Context, flowRunID string, p prefect.Process) (bool, error)
 	Start(ctx context.Context, flowRunID string, l prefect.Launch) (prefect.Process, error)
 	Wait(ctx context.Context, flowRunID string, p prefect.Process, o prefect.WaitOptions) (prefect.Outcome, error)
 	Cancel(ctx context.Context, flowRunID string, p prefect.Process) error

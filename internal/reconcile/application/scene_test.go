@@ -101,12 +101,20 @@ func (f playedRunner) Ensure(_ context.Context, a prefect.Action, run prefect.Ru
 	return id, nil
 }
 
-func (f playedRunner) Start(_ context.Context, id string, l prefect.Launch) (prefect.Process, error) {
+func (f playedRunner) Began(_ context.Context, _ string, p prefect.Process) (bool, error) {
+	return p.Known(), nil
+}
+
+func (f playedRunner) Start(ctx context.Context, id string, l prefect.Launch) (prefect.Process, error) {
+	p := prefect.Process{Host: prefect.ThisHost(), PID: 4242, StartTime: 7}
+	if err := l.Note(ctx, p); err != nil {
+		return prefect.Process{}, err
+	}
 	action := f.flows[id]
 	f.launched = append(f.launched, action)
 	f.launches[action] = l
 	f.did = append(f.did, "action "+action)
-	return prefect.Process{Host: prefect.ThisHost(), PID: 4242, StartTime: 7}, nil
+	return p, nil
 }
 
 func (f playedRunner) Wait(ctx context.Context, id string, _ prefect.Process, _ prefect.WaitOptions) (prefect.Outcome, error) {
