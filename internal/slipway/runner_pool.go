@@ -11,35 +11,113 @@ import (
 type RunnerPool struct {
 	ID            int64
 	ApplicationID int64
+	EnvironmentID int64
+	Project       string
+	Environment   string
+	Application   string // the application's name
+	Namespace     string // of the application
 	Service       string // the service's name in application.toml
 	Spec          PoolSpec
 	Generation    int64 // counts the changes that runners must be replaced for
 	Paused        bool
 	Deleting      bool
 	LastJobEvent  time.Time // of any job that the pool serves; idle time counts from it
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
 }
 
-// PoolSpec is what a team asks for, checked and with its defaults filled in.
+// Ref writes the pool as people do: shop/production/team-ci/runner.
+func (p RunnerPool) Ref() string {
+	return EnvironmentRef(p.Project, p.Environment) + "/" + p.Application + "/" + p.Service
+}
+
+// PoolSpec is what a team asks for, checked and with its defaults filled in. It is stored
+// as JSON with the revision's pool.
 type PoolSpec struct {
-	Scope        ForgeScope
-	Labels       []string // as written; GitHub folds case, and so does Serves
-	Architecture Architecture
-	Replicas     int           // the most jobs at once
-	Minimum      int           // runners that are kept whatever the demand
-	Spare        int           // free runners that are kept beside the busy ones
-	Idle         time.Duration // 0: a fixed pool of Replicas runners
-	Timeout      time.Duration // a runner's whole life, from its start
-	Priority     int           // under a shared ceiling the higher comes first
+	Scope          ForgeScope      `json:"scope"`
+	Credential     string          `json:"credential"`                // the secret that runners are registered with
+	JobsCredential string          `json:"jobs_credential,omitempty"` // the secret that jobs and logs are read with; empty: Credential
+	Labels         []string        `json:"labels"`                    // as written; GitHub folds case, and so does Serves
+	Architecture   Architecture    `json:"architecture"`
+	Replicas       int             `json:"replicas"`            // the most jobs at once
+	Minimum        int             `json:"min_replicas"`        // runners that are kept whatever the demand
+	Spare          int             `json:"spare,omitempty"`     // free runners that are kept beside the busy ones
+	Schedules      []PoolSchedule  `json:"schedules,omitempty"` // other values of Minimum and Spare at some times of the week
+	Idle           time.Duration   `json:"idle_ns"`             // 0: a fixed pool of Replicas runners
+	Timeout        time.Duration   `json:"timeout_ns"`          // a runner's whole life, from its start
+	Priority       int             `json:"priority,omitempty"`  // under a shared ceiling the higher comes first
+	Resources      RunnerResources `json:"resources"`           // of one runner, its Docker daemon and its sandbox together
+	WorkspaceGiB   int             `json:"workspace_size_gib"`  // temporary disk of one job
+	NodeName       string          `json:"node_name,omitempty"` // the only node its runners may be on; empty: any
+	SpotRetries    int             `json:"spot_retries"`        // of a job whose machine was taken away
+	Cache          bool            `json:"cache,omitempty"`     // the reference's placeholder for a shared cache
+}
+
+// RunnerResources is the budget of one slot: CPU in millicores, memory in bytes.
+type RunnerResources struct {
+	CPURequest    int64 `json:"cpu_request_m"`
+	CPULimit      int64 `json:"cpu_limit_m"`
+	MemoryRequest int64 `json:"memory_request"`
+	MemoryLimit   int64 `json:"memory_limit"`
+}
+
+// PoolSchedule keeps other minimums in a window of the week. Of several that hold at once
+// the highest value counts.
+type PoolSchedule struct {
+	Days     []time.Weekday `json:"days"`
+	From     string         `json:"from"`      // 08:00, in TimeZone
+	To       string         `json:"to"`        // 18:00; not after From: on the next day
+	TimeZone string         `json:"time_zone"` // Europe/Berlin
+	Minimum  int            `json:"min_replicas"`
+	Spare    int            `json:"spare"`
 }
 
 // Fixed reports whether the pool keeps all its runners whatever the demand.
 func (s PoolSpec) Fixed() bool { return s.Idle == 0 }
 
+// Jobs is the secret that jobs and logs are read with.
+func (s PoolSpec) Jobs() string {
+	if s.JobsCredential != "" {
+		return s.JobsCredential
+	}
+	return s.Credential
+}
+
 // ForgeScope is where runners are registered: an organization, or one repository of it.
 type ForgeScope struct {
-	Owner      string
-	Repository string // empty: the whole organization
-	Group      int64  // runner group; 0: the default one
+	// BaseURL is of a GitHub Enterprise Server, https://github.example.com; empty:
+	// github.com.
+	BaseURL    string `json:"base_url,omitempty"`
+	Owner      string `json:"owner"`
+	Repository string `json:"repository,omitempty"` // empty: the whole organization
+	Group      int64  `json:"group,omitempty"`      // runner group; 0: the default one
+}
+
+// GitHubHost is the host of jobs and hooks when a scope or a connection names none.
+const GitHubHost = "github.com"
+
+// Host is the forge that the scope is on, as jobs are kept by: lower case, without scheme.
+func (s ForgeScope) Host() string { return ForgeHost(s.BaseURL) }
+
+// ForgeHost is the host of a base URL; of an empty one it is github.com.
+func ForgeHost(baseURL string) string {
+	_, host, found := strings.Cut(baseURL, "://")
+	if !found {
+		host = baseURL
+	}
+	host, _, _ = strings.Cut(host, "/")
+	if host == "" {
+		return GitHubHost
+	}
+	return strings.ToLower(host)
+}
+
+// String writes the scope as GitHub's pages do: acme, or acme/shop.
+func (s ForgeScope) String() string {
+	if s.Repository == "" {
+		return s.Owner
+	}
+	return s.Owner + "/" + s.Repository
 }
 
 // Covers reports whether jobs of a repository may come to runners of this scope. Names are
@@ -80,7 +158,7 @@ func (s PoolSpec) RunnerLabels() []string {
 // of its labels is one of the runners', without regard to case. A job without labels asks
 // for a group, which its delivery does not name, so it is nobody's.
 func (s PoolSpec) Serves(j Job) bool {
-	if len(j.Labels) == 0 || !s.Scope.Covers(j.Owner, j.Repository) {
+	if len(j.Labels) == 0 || j.Host != "" && j.Host != s.Scope.Host() || !s.Scope.Covers(j.Owner, j.Repository) {
 		return false
 	}
 	have := s.RunnerLabels()
@@ -92,104 +170,42 @@ func (s PoolSpec) Serves(j Job) bool {
 	return true
 }
 
-// Job is one job of a forge as its deliveries and lists have told. Its state only moves
-// forward: deliveries come doubled, late and out of order.
-type Job struct {
-	ID         int64 // the forge's
-	RunID      int64
-	Attempt    int
-	Owner      string
-	Repository string
-	Name       string
-	Labels     []string
-	State      JobState
-	Runner     string // the name of the runner that has it; empty until it runs
-	Conclusion string
-	QueuedAt   time.Time
-	StartedAt  time.Time
-	EndedAt    time.Time
-	SeenAt     time.Time // the newest word of it
-}
-
-// JobState is how far a job has come.
-type JobState string
+// PoolState is what people read first about a pool. Package reconcile/pool alone moves it.
+type PoolState string
 
 const (
-	JobWaiting   JobState = "waiting" // for an approval or for its turn: no demand yet
-	JobQueued    JobState = "queued"  // the only state that is demand
-	JobRunning   JobState = "in_progress"
-	JobCompleted JobState = "completed"
+	PoolSleeping PoolState = "sleeping" // no runner, and no job that needs one
+	PoolReady    PoolState = "ready"    // as many runners as are needed
+	PoolScaling  PoolState = "scaling"  // runners come or go
+	PoolFull     PoolState = "full"     // jobs wait for a runner to end its own
+	PoolHeld     PoolState = "held"     // runners are needed and cannot be launched; Why says the cause
+	PoolPaused   PoolState = "paused"
+	PoolDeleting PoolState = "deleting"
 )
 
-var jobRank = map[JobState]int{JobWaiting: 1, JobQueued: 2, JobRunning: 3, JobCompleted: 4}
-
-// Before reports whether a job in state s may move on to next. The same state again, and
-// one that the job has left behind, are old news.
-func (s JobState) Before(next JobState) bool { return jobRank[s] < jobRank[next] }
-
-// MaxQueued is how long a job counts as demand. GitHub gives up a job that was queued for
-// as long.
-const MaxQueued = 24 * time.Hour
-
-// Slot is one runner of a pool with its whole life on record. Its row is written before
-// anything is asked for outside, and is closed only when nothing is left there.
-type Slot struct {
-	ID         int64
-	PoolID     int64
-	Generation int64  // of the pool when the slot was made
-	Runner     string // the runner's name: unguessable, and never used again
-	RunnerID   int64  // the forge's ID of the registration; 0: not known
-	State      SlotState
-	Since      time.Time // in State
-	Job        int64     // that it runs or ran; 0: none
-	Reason     string    // why it drains, in words
-	CreatedAt  time.Time
-	StartedAt  time.Time // the pod or machine was asked for: its Timeout counts from here
+// PoolStatus is how a pool stands, as its reconciler last wrote it.
+type PoolStatus struct {
+	PoolID    int64
+	State     PoolState
+	Why       string // beside State, in words; may be empty
+	Demand    int    // queued jobs that fall to the pool
+	CheckedAt time.Time
+	Failures  int // launches in a row that failed
+	HoldUntil time.Time
+	HoldWhy   string
+	Group     int64     // the default runner group that was discovered; 0: not yet, or none
+	ListedAt  time.Time // the forge's registrations were last listed whole
+	ListError string    // why the last list failed, in words; empty: it did not
+	Version   string    // of the oldest runner program that was seen
+	Warning   string    // of what will go wrong, such as a runner program near GitHub's minimum
+	Ledger    Ledger
 }
 
-// SlotState moves as SlotMoves allows; package reconcile/pool alone moves it.
-//
-//	wanted ─▶ registering ─▶ launching ─▶ starting ─▶ idle ─▶ busy
-//	  │           │              │            │         │       │
-//	  │           └──────────────┴────────────┴─────────┴───────┤
-//	  ▼                                                         ▼
-//	closed ◀──────────────── removing ◀──────────────────── draining
-//
-// A runner in draining may turn out to have taken a job, and is busy again.
-type SlotState string
-
-const (
-	SlotWanted      SlotState = "wanted"      // the row exists, nothing outside
-	SlotRegistering SlotState = "registering" // the forge was, or is about to be, asked for a configuration
-	SlotLaunching   SlotState = "launching"   // the pod or machine was, or is about to be, asked for
-	SlotStarting    SlotState = "starting"    // it exists; its runner has not been seen
-	SlotIdle        SlotState = "idle"        // its runner waits for a job
-	SlotBusy        SlotState = "busy"        // its runner has a job, and is never ended by us
-	SlotDraining    SlotState = "draining"    // its registration is being taken away
-	SlotRemoving    SlotState = "removing"    // no registration is left; the pod or machine is being taken away
-	SlotClosed      SlotState = "closed"      // nothing is left outside
-)
-
-// SlotMoves are the legal moves of a slot.
-var SlotMoves = map[SlotState][]SlotState{
-	SlotWanted:      {SlotRegistering, SlotClosed},
-	SlotRegistering: {SlotLaunching, SlotDraining},
-	SlotLaunching:   {SlotStarting, SlotDraining},
-	SlotStarting:    {SlotIdle, SlotBusy, SlotDraining},
-	SlotIdle:        {SlotBusy, SlotDraining},
-	SlotBusy:        {SlotDraining},
-	SlotDraining:    {SlotBusy, SlotRemoving},
-	SlotRemoving:    {SlotClosed},
-}
-
-// MayMove reports whether a slot in state s may move to next.
-func (s SlotState) MayMove(next SlotState) bool { return slices.Contains(SlotMoves[s], next) }
-
-// Free reports whether a slot in this state has, or will have, a runner for one more job.
-func (s SlotState) Free() bool {
-	switch s {
-	case SlotWanted, SlotRegistering, SlotLaunching, SlotStarting, SlotIdle:
-		return true
-	}
-	return false
+// Ledger is what a sweep of a pool found that does not belong together. Empty lists are
+// the promise that nothing leaks.
+type Ledger struct {
+	CheckedAt     time.Time `json:"checked_at"`
+	Pods          []string  `json:"pods,omitempty"`          // pods without a slot
+	Registrations []string  `json:"registrations,omitempty"` // registrations without a slot
+	Slots         []string  `json:"slots,omitempty"`         // slots that should have a pod and have none
 }

@@ -218,12 +218,59 @@ ALTER TABLE public.changes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.cluster_view (
+    id integer NOT NULL,
+    runtime_class boolean NOT NULL,
+    looked_at timestamp with time zone,
+    missed text NOT NULL,
+    nodes json NOT NULL,
+    CONSTRAINT cluster_view_id_check CHECK ((id = 1))
+);
+
 CREATE TABLE public.component_states (
     application_id bigint NOT NULL,
     component text NOT NULL COLLATE pg_catalog."C",
     stopped boolean NOT NULL,
     stopped_by_task bigint,
     stopped_at timestamp with time zone
+);
+
+CREATE TABLE public.connections (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    environment_id bigint,
+    forge text NOT NULL,
+    base_url text NOT NULL,
+    hook text NOT NULL COLLATE pg_catalog."C",
+    sealed bytea NOT NULL,
+    app_id bigint NOT NULL,
+    app_sealed bytea,
+    created_by text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_delivery timestamp with time zone,
+    recovered_at timestamp with time zone,
+    recover_error text NOT NULL
+);
+
+ALTER TABLE public.connections ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.connections_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.deliveries (
+    connection_id bigint NOT NULL,
+    guid text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL,
+    action text NOT NULL,
+    outcome text NOT NULL,
+    why text NOT NULL,
+    job_id bigint NOT NULL,
+    size bigint NOT NULL,
+    received_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.drift (
@@ -302,6 +349,31 @@ ALTER TABLE public.events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.forge_jobs (
+    host text NOT NULL COLLATE pg_catalog."C",
+    id bigint NOT NULL,
+    run_id bigint NOT NULL,
+    attempt integer NOT NULL,
+    owner text NOT NULL,
+    owner_key text NOT NULL COLLATE pg_catalog."C",
+    repository text NOT NULL,
+    repository_id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    workflow text NOT NULL,
+    branch text NOT NULL,
+    url text NOT NULL,
+    labels json NOT NULL,
+    state text NOT NULL,
+    rank integer NOT NULL,
+    runner text NOT NULL COLLATE pg_catalog."C",
+    runner_id bigint NOT NULL,
+    conclusion text NOT NULL,
+    queued_at timestamp with time zone,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    seen_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.goose_db_version (
     id integer NOT NULL,
     version_id bigint NOT NULL,
@@ -335,6 +407,12 @@ CREATE TABLE public.installation (
     CONSTRAINT installation_singleton_check CHECK ((singleton = 1))
 );
 
+CREATE TABLE public.job_scopes (
+    host text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint NOT NULL,
+    environment_id bigint NOT NULL
+);
+
 CREATE TABLE public.leases (
     name text NOT NULL,
     holder text NOT NULL,
@@ -345,6 +423,28 @@ CREATE TABLE public.login_throttle (
     key text NOT NULL COLLATE pg_catalog."C",
     failures integer NOT NULL,
     last_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.pool_activity (
+    pool_id bigint NOT NULL,
+    last_job_event timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.pool_status (
+    pool_id bigint NOT NULL,
+    state text NOT NULL,
+    why text NOT NULL,
+    demand integer NOT NULL,
+    checked_at timestamp with time zone NOT NULL,
+    failures integer NOT NULL,
+    hold_until timestamp with time zone,
+    hold_why text NOT NULL,
+    group_id bigint NOT NULL,
+    listed_at timestamp with time zone,
+    list_error text NOT NULL,
+    version text NOT NULL,
+    warning text NOT NULL,
+    ledger json NOT NULL
 );
 
 CREATE TABLE public.projects (
@@ -463,6 +563,68 @@ CREATE TABLE public.river_queue (
     metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
     paused_at timestamp with time zone,
     updated_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL
+);
+
+CREATE TABLE public.runner_pools (
+    id bigint NOT NULL,
+    application_id bigint NOT NULL,
+    service text NOT NULL COLLATE pg_catalog."C",
+    host text NOT NULL COLLATE pg_catalog."C",
+    owner_key text NOT NULL COLLATE pg_catalog."C",
+    spec json NOT NULL,
+    generation bigint NOT NULL,
+    paused boolean NOT NULL,
+    deleting boolean NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE public.runner_pools ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.runner_pools_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.runner_slots (
+    id bigint NOT NULL,
+    pool_id bigint NOT NULL,
+    generation bigint NOT NULL,
+    scope json NOT NULL,
+    credential text NOT NULL,
+    runner text NOT NULL COLLATE pg_catalog."C",
+    runner_id bigint NOT NULL,
+    state text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    job bigint NOT NULL,
+    reason text NOT NULL,
+    failure text NOT NULL,
+    failures integer NOT NULL,
+    retry_at timestamp with time zone,
+    pod text NOT NULL,
+    node text NOT NULL,
+    seen text NOT NULL,
+    image text NOT NULL,
+    version text NOT NULL,
+    result text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    registered_at timestamp with time zone,
+    started_at timestamp with time zone,
+    online_at timestamp with time zone,
+    busy_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    closed_at timestamp with time zone
+);
+
+ALTER TABLE public.runner_slots ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.runner_slots_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE public.secrets (
@@ -672,8 +834,23 @@ ALTER TABLE ONLY public.changes
 ALTER TABLE ONLY public.changes
     ADD CONSTRAINT changes_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.cluster_view
+    ADD CONSTRAINT cluster_view_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.component_states
     ADD CONSTRAINT component_states_pkey PRIMARY KEY (application_id, component);
+
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_hook_key UNIQUE (hook);
+
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_name_key UNIQUE (name);
+
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (connection_id, guid);
 
 ALTER TABLE ONLY public.drift
     ADD CONSTRAINT drift_pkey PRIMARY KEY (application_id);
@@ -702,6 +879,9 @@ ALTER TABLE ONLY public.environments
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.forge_jobs
+    ADD CONSTRAINT forge_jobs_pkey PRIMARY KEY (host, id);
+
 ALTER TABLE ONLY public.goose_db_version
     ADD CONSTRAINT goose_db_version_pkey PRIMARY KEY (id);
 
@@ -711,11 +891,20 @@ ALTER TABLE ONLY public.idempotency
 ALTER TABLE ONLY public.installation
     ADD CONSTRAINT installation_pkey PRIMARY KEY (singleton);
 
+ALTER TABLE ONLY public.job_scopes
+    ADD CONSTRAINT job_scopes_pkey PRIMARY KEY (host, job_id, environment_id);
+
 ALTER TABLE ONLY public.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.login_throttle
     ADD CONSTRAINT login_throttle_pkey PRIMARY KEY (key);
+
+ALTER TABLE ONLY public.pool_activity
+    ADD CONSTRAINT pool_activity_pkey PRIMARY KEY (pool_id);
+
+ALTER TABLE ONLY public.pool_status
+    ADD CONSTRAINT pool_status_pkey PRIMARY KEY (pool_id);
 
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_name_key UNIQUE (name);
@@ -746,6 +935,18 @@ ALTER TABLE ONLY public.river_notification
 
 ALTER TABLE ONLY public.river_queue
     ADD CONSTRAINT river_queue_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.runner_pools
+    ADD CONSTRAINT runner_pools_application_id_service_key UNIQUE (application_id, service);
+
+ALTER TABLE ONLY public.runner_pools
+    ADD CONSTRAINT runner_pools_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.runner_slots
+    ADD CONSTRAINT runner_slots_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.runner_slots
+    ADD CONSTRAINT runner_slots_runner_key UNIQUE (runner);
 
 ALTER TABLE ONLY public.secrets
     ADD CONSTRAINT secrets_environment_id_name_key UNIQUE (environment_id, name);
@@ -813,11 +1014,21 @@ CREATE INDEX backups_task ON public.backups USING btree (task_id);
 
 CREATE INDEX changes_task ON public.changes USING btree (task_id);
 
+CREATE INDEX deliveries_received ON public.deliveries USING btree (received_at);
+
 CREATE INDEX drift_looked ON public.drift USING btree (looked_at);
 
 CREATE INDEX drift_since ON public.drift USING btree (since) WHERE (since IS NOT NULL);
 
 CREATE INDEX events_age ON public.events USING btree (at);
+
+CREATE INDEX forge_jobs_open ON public.forge_jobs USING btree (host, owner_key, state) WHERE (state <> 'completed'::text);
+
+CREATE INDEX forge_jobs_run ON public.forge_jobs USING btree (host, run_id);
+
+CREATE INDEX forge_jobs_runner ON public.forge_jobs USING btree (runner) WHERE (runner <> ''::text);
+
+CREATE INDEX forge_jobs_seen ON public.forge_jobs USING btree (seen_at);
 
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
 
@@ -842,6 +1053,14 @@ CREATE UNIQUE INDEX river_job_unique_idx ON public.river_job USING btree (unique
 CREATE INDEX river_notification_created_at_idx ON public.river_notification USING btree (created_at);
 
 CREATE INDEX river_notification_topic_id_idx ON public.river_notification USING btree (topic, id);
+
+CREATE INDEX runner_pools_owner ON public.runner_pools USING btree (host, owner_key);
+
+CREATE INDEX runner_slots_closed ON public.runner_slots USING btree (closed_at) WHERE (closed_at IS NOT NULL);
+
+CREATE INDEX runner_slots_open ON public.runner_slots USING btree (pool_id) WHERE (closed_at IS NULL);
+
+CREATE INDEX runner_slots_pool ON public.runner_slots USING btree (pool_id, id);
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 
@@ -908,6 +1127,12 @@ ALTER TABLE ONLY public.changes
 ALTER TABLE ONLY public.component_states
     ADD CONSTRAINT component_states_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES public.environments(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES public.connections(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.drift
     ADD CONSTRAINT drift_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
 
@@ -920,6 +1145,15 @@ ALTER TABLE ONLY public.environments
 ALTER TABLE ONLY public.idempotency
     ADD CONSTRAINT idempotency_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.job_scopes
+    ADD CONSTRAINT job_scopes_host_job_id_fkey FOREIGN KEY (host, job_id) REFERENCES public.forge_jobs(host, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.pool_activity
+    ADD CONSTRAINT pool_activity_pool_id_fkey FOREIGN KEY (pool_id) REFERENCES public.runner_pools(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.pool_status
+    ADD CONSTRAINT pool_status_pool_id_fkey FOREIGN KEY (pool_id) REFERENCES public.runner_pools(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.restores
     ADD CONSTRAINT restores_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
 
@@ -931,6 +1165,12 @@ ALTER TABLE ONLY public.restores
 
 ALTER TABLE ONLY public.revisions
     ADD CONSTRAINT revisions_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.runner_pools
+    ADD CONSTRAINT runner_pools_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.runner_slots
+    ADD CONSTRAINT runner_slots_pool_id_fkey FOREIGN KEY (pool_id) REFERENCES public.runner_pools(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.secrets
     ADD CONSTRAINT secrets_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES public.environments(id) ON DELETE CASCADE;

@@ -41,6 +41,11 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"events", events},
 		{"wake-ups", wakeUps},
 		{"backups", backups},
+		{"runner pools", runnerPools},
+		{"runner slots", runnerSlots},
+		{"forge jobs", forgeJobs},
+		{"connections", connections},
+		{"cluster view", clusterView},
 		{"pages", pages},
 		{"races", races},
 	} {

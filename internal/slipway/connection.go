@@ -1,0 +1,45 @@
+package slipway
+
+import "time"
+
+// Connection is a forge's hook that sends to us: its secret, and where its jobs may wake
+// pools.
+type Connection struct {
+	ID            int64
+	Name          string // unique in the installation
+	EnvironmentID int64  // whose pools its jobs may wake; 0: those of the whole installation
+	Project       string
+	Environment   string
+	Forge         string // github
+	BaseURL       string // of a GitHub Enterprise Server; empty: github.com
+	Hook          string // the unguessable end of the URL that the forge sends to
+	AppID         int64  // of the GitHub App whose hook it is; 0: a hook of a repository or organization
+	CreatedBy     string
+	CreatedAt     time.Time
+	LastDelivery  time.Time // of the newest that was taken
+	RecoveredAt   time.Time // lost deliveries were last looked for
+	RecoverError  string    // why that failed, in words; empty: it did not
+}
+
+// Delivery is one message of a forge, as it was taken. Its body is not kept.
+type Delivery struct {
+	ConnectionID int64
+	GUID         string // a redelivery keeps it
+	Event        string
+	Action       string
+	Outcome      DeliveryOutcome
+	Why          string // beside Outcome, in words; may be empty
+	JobID        int64  // 0: it is about none
+	Size         int64  // of the body, in bytes
+	ReceivedAt   time.Time
+}
+
+// DeliveryOutcome is what became of a delivery.
+type DeliveryOutcome string
+
+const (
+	DeliveryTaken   DeliveryOutcome = "taken"   // a job moved by it
+	DeliveryOld     DeliveryOutcome = "old"     // the job had come further already
+	DeliveryIgnored DeliveryOutcome = "ignored" // an event that concerns nobody here
+	DeliveryInvalid DeliveryOutcome = "invalid" // signed, and not to be understood
+)

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+const deliveryColumns = `connection_id, guid, event, action, outcome, why, job_id, size, received_at`
+
+func readDelivery(scan scan) (d slipway.Delivery, err error) {
+	return d, scan(&d.ConnectionID, &d.GUID, &d.Event, &d.Action, &d.Outcome, &d.Why, &d.JobID, &d.Size, at(&d.ReceivedAt))
+}
+
+// AddDelivery records a delivery, once by its GUID. Fresh is false when it was taken
+// before: then nothing of it is to be done again.
+func (tx *Tx) AddDelivery(ctx context.Context, d slipway.Delivery) (fresh bool, err error) {
+	n, err := tx.exec(ctx, `INSERT INTO deliveries (`+deliveryColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		d.ConnectionID, d.GUID, d.Event, d.Action, d.Outcome, d.Why, d.JobID, d.Size, tx.Now)
+	if err != nil {
+		return false, fmt.Errorf("record delivery %s: %w", d.GUID, orMissing(err, "there is no connection %d", d.ConnectionID))
+	}
+	return n > 0, nil
+}
+
+// SetDeliveryOutcome says what became of a delivery, where that is known only after it was
+// recorded.
+func (tx *Tx) SetDeliveryOutcome(ctx context.Context, connectionID int64, guid string, o slipway.DeliveryOutcome, why string) error {
+	if _, err := tx.exec(ctx, `UPDATE deliveries SET outcome = ?, why = ? WHERE connection_id = ? AND guid = ?`, o, why, connectionID, guid); err != nil {
+		return fmt.Errorf("record what became of delivery %s: %w", guid, err)
+	}
+	return nil
+}
+
+// DeliveriesTaken reports which of a connection's deliveries were recorded.
+func (tx *Tx) DeliveriesTaken(ctx context.Context, connectionID int64, guids []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	for len(guids) > 0 {
+		some := guids[:min(len(guids), 500)]
+		guids = guids[len(some):]
+		args := []any{connectionID}
+		for _, g := range some {
+			args = append(args, g)
+		}
+		got, err := all(ctx, tx, func(scan scan) (g string, err error) { return g, scan(&g) },
+			`SELECT guid FROM deliveries WHERE connection_id = ? AND guid IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)`, args...)
+		if err != nil {
+			return nil, fmt.Errorf("look for deliveries: %w", err)
+		}
+		for _, g := range got {
+			out[g] = true
+		}
+	}
+	return out, nil
+}
+
+// Deliveries lists those of a connection, the newest first.
+func (tx *Tx) Deliveries(ctx context.Context, connectionID int64, limit int) ([]slipway.Delivery, error) {
+	ds, err := all(ctx, tx, readDelivery, `SELECT `+deliveryColumns+` FROM deliveries WHERE connection_id = ? ORDER BY received_at DESC, guid LIMIT ?`,
+		connectionID, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list the deliveries of connection %d: %w", connectionID, err)
+	}
+	return ds, nil
+}
+
+// PruneDeliveries drops deliveries that came before a time, at most limit, and says how
+// many. They are kept for longer than a forge can send them again.
+func (tx *Tx) PruneDeliveries(ctx context.Context, before time.Time, limit int) (int64, error) {
+	n, err := tx.exec(ctx, `DELETE FROM deliveries WHERE (connection_id, guid) IN
+		(SELECT connection_id, guid FROM deliveries WHERE received_at < ? LIMIT ?)`, before, limit)
+	if err != nil {
+		return 0, fmt.Errorf("drop old deliveries: %w", err)
+	}
+	return n, nil
+}

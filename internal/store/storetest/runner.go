@@ -1,0 +1,323 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/store"
+)
+
+var acme = slipway.PoolSpec{
+	Scope: slipway.ForgeScope{Owner: "Acme"}, Credential: "github-token", Labels: []string{"slipway"}, Architecture: slipway.AMD64,
+	Replicas: 4, Idle: 5 * time.Minute, Timeout: time.Hour, WorkspaceGiB: 2,
+	Schedules: []slipway.PoolSchedule{{Days: []time.Weekday{time.Monday}, From: "08:00", To: "18:00", TimeZone: "Europe/Berlin", Minimum: 1}},
+	Resources: slipway.RunnerResources{CPURequest: 1000, CPULimit: 2000, MemoryRequest: 1 << 30, MemoryLimit: 4 << 30},
+}
+
+// made runs f in a writing transaction that must succeed, and returns what it made.
+func made[T any](w *world, f func(ctx context.Context, tx *store.Tx) (T, error)) (out T) {
+	w.Helper()
+	w.write(func(ctx context.Context, tx *store.Tx) (err error) {
+		out, err = f(ctx, tx)
+		return err
+	})
+	return out
+}
+
+func (w *world) pool(service string) slipway.RunnerPool {
+	w.Helper()
+	a := w.application(w.environment("shop", "production"), "ci-"+service)
+	return made(w, func(ctx context.Context, tx *store.Tx) (slipway.RunnerPool, error) {
+		return tx.PutRunnerPool(ctx, slipway.RunnerPool{ApplicationID: a.ID, Service: service, Spec: acme}, false)
+	})
+}
+
+func runnerPools(w *world) {
+	t := w.T
+	p := w.pool("runner")
+	if p.Generation != 1 || p.Ref() != "shop/production/ci-runner/runner" || p.Namespace == "" {
+		t.Errorf("a new pool: %+v", p)
+	}
+	if diff := cmp.Diff(acme, p.Spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+	put := func(change func(*slipway.RunnerPool), replace bool) slipway.RunnerPool {
+		next := p
+		change(&next)
+		return made(w, func(ctx context.Context, tx *store.Tx) (slipway.RunnerPool, error) {
+			return tx.PutRunnerPool(ctx, next, replace)
+		})
+	}
+	if got := put(func(p *slipway.RunnerPool) { p.Spec.Replicas = 9 }, false); got.Generation != 1 || got.Spec.Replicas != 9 || got.ID != p.ID {
+		t.Errorf("after a change that replaces nothing: %+v", got)
+	}
+	if got := put(func(p *slipway.RunnerPool) { p.Spec.Scope.Owner = "Umbrella" }, true); got.Generation != 2 {
+		t.Errorf("after a change that replaces runners the generation is %d, want 2", got.Generation)
+	}
+	for owner, want := range map[string]int{"umbrella": 1, "UMBRELLA": 1, "acme": 0} {
+		got := get(w, func(ctx context.Context, tx *store.Tx) ([]slipway.RunnerPool, error) {
+			return tx.RunnerPoolsFor(ctx, slipway.GitHubHost, owner)
+		})
+		if len(got) != want {
+			t.Errorf("%d pools for %s, want %d", len(got), owner, want)
+		}
+	}
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.PoolHeard(ctx, p.ID, noon) })
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.PoolHeard(ctx, p.ID, noon.Add(-time.Hour)) })
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetRunnerPoolPaused(ctx, p.ID, true) })
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetRunnerPoolDeleting(ctx, p.ID, true) })
+	got := get(w, func(ctx context.Context, tx *store.Tx) (slipway.RunnerPool, error) { return tx.RunnerPool(ctx, p.ID) })
+	if !got.LastJobEvent.Equal(noon) || !got.Paused || !got.Deleting {
+		t.Errorf("pool = %+v", got)
+	}
+
+	status := slipway.PoolStatus{
+		PoolID: p.ID, State: slipway.PoolHeld, Why: "the token was refused", Demand: 3, CheckedAt: noon, Failures: 2, HoldUntil: noon.Add(time.Minute),
+		HoldWhy: "HTTP 403", Group: 7, ListedAt: noon, ListError: "away", Version: "2.337.0", Warning: "old",
+		Ledger: slipway.Ledger{CheckedAt: noon, Pods: []string{"slipway-1-x"}},
+	}
+	w.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.SetPoolStatus(ctx, slipway.PoolStatus{PoolID: p.ID, CheckedAt: noon})
+	})
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetPoolStatus(ctx, status) })
+	all := get(w, func(ctx context.Context, tx *store.Tx) (map[int64]slipway.PoolStatus, error) {
+		return tx.PoolStatuses(ctx)
+	})
+	if diff := cmp.Diff(map[int64]slipway.PoolStatus{p.ID: status}, all); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func runnerSlots(w *world) {
+	t := w.T
+	p := w.pool("runner")
+	create := func(name string) (slipway.Slot, error) {
+		var s slipway.Slot
+		err := w.try(func(ctx context.Context, tx *store.Tx) (err error) {
+			s, err = tx.CreateSlot(ctx, slipway.Slot{PoolID: p.ID, Generation: 1, Scope: p.Spec.Scope, Credential: "github-token", Runner: name})
+			return err
+		})
+		return s, err
+	}
+	s, err := create("slipway-a")
+	if err != nil || s.State != slipway.SlotWanted || s.Scope.Owner != "Acme" || s.Since.IsZero() {
+		t.Fatalf("a new slot: %+v, %v", s, err)
+	}
+	_, err = create("slipway-a")
+	w.wantKind("a name that was used", err, slipway.Conflict)
+
+	update := func(s slipway.Slot, from slipway.SlotState) error {
+		return w.try(func(ctx context.Context, tx *store.Tx) error { return tx.UpdateSlot(ctx, s, from) })
+	}
+	s.State, s.Failures, s.Failure = slipway.SlotRegistering, 4, "away"
+	if err := update(s, slipway.SlotWanted); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(s, slipway.SlotWanted); !errors.Is(err, store.ErrStale) {
+		t.Errorf("a move from a state that was left: %v, want stale", err)
+	}
+	s.State = slipway.SlotIdle
+	if err := update(s, slipway.SlotRegistering); err == nil || errors.Is(err, store.ErrStale) {
+		t.Errorf("a move that is not legal: %v", err)
+	}
+	s.State, s.Failures, s.Failure = slipway.SlotRegistering, 2, "away"
+	if err := update(s, slipway.SlotRegistering); err != nil {
+		t.Fatal(err)
+	}
+	got := get(w, func(ctx context.Context, tx *store.Tx) (slipway.Slot, error) {
+		return tx.SlotByRunner(ctx, "slipway-a")
+	})
+	if got.Failures != 2 || got.Failure != "away" {
+		t.Errorf("what was counted within a state: %+v", got)
+	}
+	for _, next := range []slipway.SlotState{slipway.SlotDraining, slipway.SlotRemoving, slipway.SlotClosed} {
+		from := s.State
+		s.State = next
+		if err := update(s, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func() []slipway.Slot {
+		return get(w, func(ctx context.Context, tx *store.Tx) ([]slipway.Slot, error) { return tx.OpenSlots(ctx, p.ID) })
+	}
+	if got := open(); len(got) != 0 {
+		t.Errorf("open slots: %+v", got)
+	}
+	second, err := create("slipway-b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := open(); len(got) != 1 || got[0].ID != second.ID {
+		t.Errorf("open slots: %+v", got)
+	}
+	err = w.try(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRunnerPool(ctx, p.ID) })
+	w.wantKind("to delete a pool with an open slot", err, slipway.Conflict)
+	counts := get(w, func(ctx context.Context, tx *store.Tx) (map[int64]map[slipway.SlotState]int, error) {
+		return tx.OpenSlotCounts(ctx)
+	})
+	if diff := cmp.Diff(map[int64]map[slipway.SlotState]int{p.ID: {slipway.SlotWanted: 1}}, counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	page := get(w, func(ctx context.Context, tx *store.Tx) (store.List[slipway.Slot], error) {
+		return tx.SlotsOf(ctx, p.ID, store.Page{Limit: 1})
+	})
+	if len(page.Items) != 1 || page.Items[0].ID != second.ID || page.Next == "" {
+		t.Errorf("the first page: %+v", page)
+	}
+	n := made(w, func(ctx context.Context, tx *store.Tx) (int64, error) {
+		return tx.PruneSlots(ctx, tx.Now.Add(time.Hour), 10)
+	})
+	if n != 1 {
+		t.Errorf("%d closed slots were dropped, want 1", n)
+	}
+}
+
+func forgeJobs(w *world) {
+	t := w.T
+	e := w.environment("shop", "production")
+	now := get(w, func(_ context.Context, tx *store.Tx) (time.Time, error) { return tx.Now, nil })
+	job := func(id int64, state slipway.JobState, change ...func(*slipway.Job)) slipway.Job {
+		j := slipway.Job{Host: slipway.GitHubHost, ID: id, RunID: 70, Attempt: 1, Owner: "Acme", Repository: "Shop", RepositoryID: 9, Name: "test",
+			Labels: []string{"slipway"}, State: state, QueuedAt: now.Add(-time.Minute)}
+		for _, f := range change {
+			f(&j)
+		}
+		return j
+	}
+	put := func(j slipway.Job, environment int64) bool {
+		return made(w, func(ctx context.Context, tx *store.Tx) (bool, error) { return tx.PutJob(ctx, j, environment) })
+	}
+	for _, c := range []struct {
+		what  string
+		job   slipway.Job
+		env   int64
+		moved bool
+	}{
+		{"a job that is new", job(1, slipway.JobQueued), e.ID, true},
+		{"the same delivery again", job(1, slipway.JobQueued), e.ID, false},
+		{"the same by another connection", job(1, slipway.JobQueued), 0, true},
+		{"in progress", job(1, slipway.JobRunning, func(j *slipway.Job) { j.Runner, j.RunnerID, j.QueuedAt = "slipway-a", 5, time.Time{} }), e.ID, true},
+		{"queued, late", job(1, slipway.JobQueued), e.ID, false},
+		{"completed without a runner's name", job(1, slipway.JobCompleted, func(j *slipway.Job) { j.Conclusion = "success" }), e.ID, true},
+		{"in progress, later still", job(1, slipway.JobRunning), e.ID, false},
+		{"completed before anything else of it", job(2, slipway.JobCompleted), e.ID, true},
+		{"its queued, late", job(2, slipway.JobQueued), e.ID, false},
+		{"another that waits", job(3, slipway.JobQueued), e.ID, true},
+		{"one from the day before yesterday", job(4, slipway.JobQueued, func(j *slipway.Job) { j.QueuedAt = now.Add(-25 * time.Hour) }), 0, true},
+		{"one of another owner", job(5, slipway.JobQueued, func(j *slipway.Job) { j.Owner = "umbrella" }), 0, true},
+	} {
+		if got := put(c.job, c.env); got != c.moved {
+			t.Errorf("%s: moved %t, want %t", c.what, got, c.moved)
+		}
+	}
+	got := get(w, func(ctx context.Context, tx *store.Tx) (slipway.Job, error) {
+		return tx.Job(ctx, slipway.GitHubHost, 1)
+	})
+	if got.State != slipway.JobCompleted || got.Runner != "slipway-a" || got.RunnerID != 5 || got.Conclusion != "success" || got.QueuedAt.IsZero() {
+		t.Errorf("job 1 in the end: %+v", got)
+	}
+	queued := get(w, func(ctx context.Context, tx *store.Tx) ([]store.ScopedJob, error) {
+		return tx.QueuedJobs(ctx, slipway.GitHubHost, "ACME")
+	})
+	if len(queued) != 1 || queued[0].ID != 3 || queued[0].EnvironmentID != e.ID {
+		t.Errorf("demand: %+v", queued)
+	}
+	on := get(w, func(ctx context.Context, tx *store.Tx) (map[string]slipway.Job, error) {
+		return tx.JobsOnRunners(ctx, []string{"slipway-a", "slipway-b"})
+	})
+	if len(on) != 1 || on["slipway-a"].ID != 1 {
+		t.Errorf("jobs on runners: %+v", on)
+	}
+	page := get(w, func(ctx context.Context, tx *store.Tx) (store.List[slipway.Job], error) {
+		return tx.Jobs(ctx, store.JobFilter{Owner: "acme", Repository: "shop", States: []slipway.JobState{slipway.JobQueued, slipway.JobCompleted}}, store.Page{Limit: 2})
+	})
+	if len(page.Items) != 2 || page.Items[0].ID != 4 || page.Next == "" {
+		t.Errorf("jobs: %+v", page)
+	}
+	known := get(w, func(ctx context.Context, tx *store.Tx) ([][2]string, error) {
+		return tx.Repositories(ctx, slipway.GitHubHost, "acme", now.Add(-time.Hour))
+	})
+	if diff := cmp.Diff([][2]string{{"Acme", "Shop"}}, known); diff != "" {
+		t.Errorf("known repositories (-want +got):\n%s", diff)
+	}
+	if n := made(w, func(ctx context.Context, tx *store.Tx) (int64, error) {
+		return tx.PruneJobs(ctx, tx.Now.Add(time.Hour), 2)
+	}); n != 2 {
+		t.Errorf("%d jobs were dropped, want 2", n)
+	}
+}
+
+func connections(w *world) {
+	t := w.T
+	e := w.environment("shop", "production")
+	c := made(w, func(ctx context.Context, tx *store.Tx) (slipway.Connection, error) {
+		return tx.CreateConnection(ctx, slipway.Connection{Name: "acme", EnvironmentID: e.ID, Forge: "github", Hook: "h4sh", CreatedBy: "admin"},
+			store.ConnectionSecrets{Hook: []byte("sealed")})
+	})
+	if c.Project != "shop" || c.Environment != "production" {
+		t.Errorf("connection: %+v", c)
+	}
+	err := w.try(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.CreateConnection(ctx, slipway.Connection{Name: "acme", Forge: "github", Hook: "other"}, store.ConnectionSecrets{Hook: []byte("x")})
+		return err
+	})
+	w.wantKind("a name that is taken", err, slipway.Conflict)
+	w.read(func(ctx context.Context, tx *store.Tx) error {
+		got, s, err := tx.ConnectionByHook(ctx, "h4sh")
+		if err == nil && (got.ID != c.ID || string(s.Hook) != "sealed" || len(s.App) != 0) {
+			t.Errorf("by hook: %+v %+v", got, s)
+		}
+		return err
+	})
+	add := func(guid string) bool {
+		return made(w, func(ctx context.Context, tx *store.Tx) (bool, error) {
+			return tx.AddDelivery(ctx, slipway.Delivery{ConnectionID: c.ID, GUID: guid, Event: "workflow_job", Action: "queued", Outcome: slipway.DeliveryTaken, JobID: 1, Size: 9})
+		})
+	}
+	if !add("a") || add("a") || !add("b") {
+		t.Error("a delivery is fresh once")
+	}
+	taken := get(w, func(ctx context.Context, tx *store.Tx) (map[string]bool, error) {
+		return tx.DeliveriesTaken(ctx, c.ID, []string{"a", "b", "c"})
+	})
+	if diff := cmp.Diff(map[string]bool{"a": true, "b": true}, taken); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConnectionHeard(ctx, c.ID, tx.Now) })
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConnectionRecovered(ctx, c.ID, "") })
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConnectionRecovered(ctx, c.ID, "HTTP 403") })
+	w.read(func(ctx context.Context, tx *store.Tx) error {
+		all, err := tx.Connections(ctx)
+		if err == nil && (len(all) != 1 || all[0].LastDelivery.IsZero() || all[0].RecoveredAt.IsZero() || all[0].RecoverError != "HTTP 403") {
+			t.Errorf("connections: %+v", all)
+		}
+		return err
+	})
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteConnection(ctx, c.ID) })
+	err = w.try(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteConnection(ctx, c.ID) })
+	w.wantKind("one that is gone", err, slipway.NotFound)
+}
+
+func clusterView(w *world) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	of := func() slipway.ClusterView {
+		return get(w, func(ctx context.Context, tx *store.Tx) (slipway.ClusterView, error) { return tx.ClusterView(ctx) })
+	}
+	if diff := cmp.Diff(slipway.ClusterView{}, of()); diff != "" {
+		w.Errorf("before any look (-want +got):\n%s", diff)
+	}
+	want := slipway.ClusterView{RuntimeClass: true, LookedAt: noon, Missed: "the cluster does not answer", Nodes: []slipway.Node{
+		{Name: "node-1", Ready: true, Architecture: slipway.AMD64, CPU: slipway.Amount{Allocatable: 4000, Requested: 500}, Taints: []string{"gpu=true:NoSchedule"}},
+	}}
+	for _, v := range []slipway.ClusterView{{Nodes: []slipway.Node{{Name: "old"}}}, want} {
+		w.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetClusterView(ctx, v) })
+	}
+	if diff := cmp.Diff(want, of()); diff != "" {
+		w.Errorf("view (-want +got):\n%s", diff)
+	}
+}
