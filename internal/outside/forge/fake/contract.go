@@ -3,8 +3,6 @@ package fake
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -24,6 +22,7 @@ func (g *GitHub) call(ctx context.Context, op, owner, repo string, do func() err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.lapse()
 	g.calls[op]++
 	switch {
 	case g.away:
@@ -42,7 +41,7 @@ func (g *GitHub) call(ctx context.Context, op, owner, repo string, do func() err
 			return forge.Fail(f.Problem, "the fake was told to fail", "", nil)
 		}
 	}
-	if owner != "" && (g.refused[strings.ToLower(owner)] || !g.owners[strings.ToLower(owner)] || repo != "" && !g.repos[strings.ToLower(owner+"/"+repo)]) {
+	if owner != "" && (g.refused[strings.ToLower(owner)] || !g.owners[strings.ToLower(owner)] || repo != "" && g.repos[strings.ToLower(owner+"/"+repo)] == 0) {
 		return forge.Fail(forge.Refused, "the credential may not see "+owner, "give it access", nil).Lacks("access to " + owner)
 	}
 	err := do()
@@ -75,13 +74,9 @@ func (g *GitHub) Register(ctx context.Context, s slipway.ForgeScope, r forge.Reg
 		if group == 0 {
 			group = 1
 		}
-		n := &runner{scope: s, key: rand.Text(), Runner: forge.Runner{ID: g.id(), Name: r.Name, Labels: slices.Clone(r.Labels), Group: group}}
-		raw, err := json.Marshal(configuration{n.ID, n.key})
-		if err != nil {
-			return err
-		}
+		n := &runner{scope: s, key: rand.Text(), made: g.now(), Runner: forge.Runner{ID: g.id(), Name: r.Name, Labels: slices.Clone(r.Labels), Group: group}}
 		g.runners[n.ID] = n
-		out = forge.Configured{Runner: n.Runner, Config: base64.StdEncoding.EncodeToString(raw)}
+		out = forge.Configured{Runner: n.Runner, Config: g.configure(n)}
 		return nil
 	})
 	if err != nil {
@@ -153,7 +148,8 @@ func (g *GitHub) Unregister(ctx context.Context, s slipway.ForgeScope, id int64)
 		case r.job != 0:
 			return forge.Fail(forge.Busy, "the runner has a job", "", nil)
 		}
-		delete(g.runners, id)
+		g.drop(id)
+		g.change() // who waits for work learns that it is gone
 		return nil
 	})
 }
@@ -290,7 +286,7 @@ func (g *GitHub) rerun(repo forge.Repository, id int64, again func(*job) bool) e
 	w.Attempt++
 	w.Status, w.Conclusion, w.UpdatedAt = "queued", "", g.now().UTC().Truncate(time.Second)
 	for _, j := range before {
-		n := g.addJob(w, j.Name, j.Labels)
+		n := g.addJob(w, JobSpec{Name: j.Name, Labels: j.Labels, Script: j.script})
 		if again(j) {
 			g.tell(n, "queued")
 			continue
@@ -298,6 +294,7 @@ func (g *GitHub) rerun(repo forge.Repository, id int64, again func(*job) bool) e
 		n.State, n.Conclusion, n.StartedAt, n.EndedAt = j.State, j.Conclusion, j.StartedAt, j.EndedAt
 		g.tell(n, "completed")
 	}
+	g.change()
 	return nil
 }
 
@@ -321,7 +318,7 @@ const forgets = 3 * 24 * time.Hour
 func (g *GitHub) Deliveries(ctx context.Context, h forge.Hook, since time.Time) (out []forge.Delivery, err error) {
 	err = g.call(ctx, "Deliveries", h.Scope.Owner, h.Scope.Repository, func() error {
 		for _, d := range slices.Backward(g.sent) {
-			if (h.App || d.hook == h.ID) && !d.At.Before(since) && g.now().Sub(d.At) < forgets {
+			if g.isFrom(d, h) && !d.At.Before(since) && g.now().Sub(d.At) < forgets {
 				out = append(out, d.Delivery)
 			}
 		}
@@ -330,11 +327,15 @@ func (g *GitHub) Deliveries(ctx context.Context, h forge.Hook, since time.Time) 
 	return out, err
 }
 
+func (g *GitHub) isFrom(d *delivery, h forge.Hook) bool {
+	return d.hook == h.ID || h.App && g.hooks[d.hook].App
+}
+
 // Redeliver sends a delivery once more.
 func (g *GitHub) Redeliver(ctx context.Context, h forge.Hook, id int64) error {
 	return g.call(ctx, "Redeliver", h.Scope.Owner, h.Scope.Repository, func() error {
 		for _, d := range g.sent {
-			if d.ID == id && (h.App || d.hook == h.ID) && g.now().Sub(d.At) < forgets {
+			if d.ID == id && g.isFrom(d, h) && g.now().Sub(d.At) < forgets {
 				g.attempt(g.hooks[d.hook], d.GUID, d.Event, d.Action, d.payload, true)
 				return nil
 			}

@@ -10,16 +10,19 @@ import (
 	"slipway.dev/slipway/internal/slipway"
 )
 
-// tell sends a job's delivery to every hook of its repository and organization. Hooks are
-// called without the lock given up, so a receiver must not call back; a real one answers
-// before it does anything.
+// tell sends a job's delivery to every hook of its repository and organization. A test's
+// own receiver is called without the lock given up, so it must not call back; a webhook's
+// URL is called from its outbox.
 func (g *GitHub) tell(j *job, action string) {
-	payload := map[string]any{"action": action, "workflow_job": jobJSON(j.Job), "repository": repositoryJSON(j.repo)}
+	payload := g.envelope(j.repo, action)
+	payload["workflow_job"] = jobPayload(j)
 	g.send(j.repo, "workflow_job", action, payload)
 }
 
 func (g *GitHub) tellRun(w *run) {
-	g.send(w.repo, "workflow_run", w.Status, map[string]any{"action": w.Status, "workflow_run": runJSON(w.Run), "repository": repositoryJSON(w.repo)})
+	payload := g.envelope(w.repo, w.Status)
+	payload["workflow_run"], payload["workflow"] = g.runPayload(w), workflowJSON(w.repo)
+	g.send(w.repo, "workflow_run", w.Status, payload)
 }
 
 func (g *GitHub) send(r forge.Repository, event, action string, payload any) {
@@ -29,7 +32,7 @@ func (g *GitHub) send(r forge.Repository, event, action string, payload any) {
 	}
 	for _, id := range sortedKeys(g.hooks) {
 		h := g.hooks[id]
-		if !h.Scope.Covers(r.Owner, r.Name) {
+		if !h.App && !h.Scope.Covers(r.Owner, r.Name) {
 			continue
 		}
 		guid := fmt.Sprintf("%08x-0000-4000-8000-%012x", id-firstID, g.id())
@@ -41,16 +44,14 @@ func (g *GitHub) attempt(h *hook, guid, event, action string, payload []byte, ag
 	d := &delivery{hook: h.ID, payload: payload, Delivery: forge.Delivery{
 		ID: g.id(), GUID: guid, At: g.now().UTC().Truncate(time.Second), Event: event, Action: action, Redelivery: again,
 	}}
+	if h.outbox != nil {
+		g.post(h, d)
+		return
+	}
 	if h.receive != nil {
 		d.Code = h.receive(event, guid, payload)
 	}
 	g.sent = append(g.sent, d)
-}
-
-func repositoryJSON(r forge.Repository) map[string]any {
-	return map[string]any{
-		"id": 4711, "name": r.Name, "full_name": r.String(), "owner": map[string]any{"login": r.Owner, "id": 42},
-	}
 }
 
 func runJSON(w forge.Run) map[string]any {

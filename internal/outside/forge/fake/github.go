@@ -1,9 +1,8 @@
 package fake
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +19,8 @@ type GitHub struct {
 
 	mu       sync.Mutex
 	ids      int64
-	owners   map[string]bool // organizations, in lower case
-	repos    map[string]bool
+	owners   map[string]bool  // organizations, in lower case
+	repos    map[string]int64 // the forge's number of each, by owner/name in lower case
 	runners  map[int64]*runner
 	runs     map[int64]*run
 	jobs     map[int64]*job
@@ -34,14 +33,33 @@ type GitHub struct {
 	away     bool
 	throttle time.Duration
 	calls    map[string]int
+
+	// Of the runner's side.
+	url      string // where runners find it
+	sessions map[string]int64
+	changed  chan struct{} // closed, and made anew, when there may be work for a runner
+	shuffle  bool
+	tooOld   map[string]bool // versions that are refused
+	// How long a runner may be silent: until it is shown as offline, and until its job fails.
+	offlineAfter, lostAfter time.Duration
+
+	loseDeliveries int
+	undelivered    int
+	delivered      *sync.Cond // when one has been tried
+	hooksOver      http.RoundTripper
+	latency        time.Duration
 }
 
 type runner struct {
 	forge.Runner
-	scope slipway.ForgeScope
-	key   string // of the configuration; empty once it was used
-	job   int64
-	lie   *bool // what is told in place of Busy
+	scope  slipway.ForgeScope
+	key    string // of the configuration; empty once it was used
+	job    int64
+	lie    *bool // what is told in place of Busy
+	made   time.Time
+	token  string    // of its session; empty for one that a test moves by hand
+	heard  time.Time // from it, over its session
+	cancel bool      // its job was cancelled, which it is told when it next reports
 }
 
 type run struct {
@@ -51,12 +69,14 @@ type run struct {
 
 type job struct {
 	forge.Job
-	repo forge.Repository
+	repo   forge.Repository
+	script []string
 }
 
 type hook struct {
 	forge.Hook
 	receive func(event, guid string, payload []byte) int
+	outbox  *outbox // in place of receive
 }
 
 type delivery struct {
@@ -79,10 +99,13 @@ func New(now func() time.Time) *GitHub {
 	if now == nil {
 		now = time.Now
 	}
-	return &GitHub{
-		now: now, ids: firstID, owners: map[string]bool{}, repos: map[string]bool{}, runners: map[int64]*runner{}, runs: map[int64]*run{},
+	g := &GitHub{
+		now: now, ids: firstID, owners: map[string]bool{}, repos: map[string]int64{}, runners: map[int64]*runner{}, runs: map[int64]*run{},
 		jobs: map[int64]*job{}, hooks: map[int64]*hook{}, logs: map[int64]string{}, refused: map[string]bool{}, calls: map[string]int{},
+		sessions: map[string]int64{}, changed: make(chan struct{}), tooOld: map[string]bool{}, offlineAfter: time.Minute, lostAfter: 10 * time.Minute,
 	}
+	g.delivered = sync.NewCond(&g.mu)
+	return g
 }
 
 func (g *GitHub) id() int64 {
@@ -95,11 +118,29 @@ func (g *GitHub) AddRepository(r forge.Repository) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.owners[strings.ToLower(r.Owner)] = true
-	g.repos[strings.ToLower(r.String())] = true
+	if name := strings.ToLower(r.String()); g.repos[name] == 0 {
+		g.repos[name] = 4711 + int64(len(g.repos)) // apart from the other numbers, which count what happens
+	}
 }
 
 // Queue begins a run of one job for each set of labels, and returns the jobs.
 func (g *GitHub) Queue(r forge.Repository, labels ...[]string) []int64 {
+	var all []JobSpec
+	for _, l := range labels {
+		all = append(all, JobSpec{Labels: l})
+	}
+	return g.Start(r, all...)
+}
+
+// JobSpec is a job as a workflow asks for it.
+type JobSpec struct {
+	Name   string   `json:"name"`
+	Labels []string `json:"labels"`
+	Script []string `json:"script"` // a step each, in the words of the stand-in runner
+}
+
+// Start begins a run with these jobs, and returns them.
+func (g *GitHub) Start(r forge.Repository, specs ...JobSpec) []int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now().UTC().Truncate(time.Second)
@@ -107,45 +148,42 @@ func (g *GitHub) Queue(r forge.Repository, labels ...[]string) []int64 {
 	w.URL = fmt.Sprintf("https://github.com/%s/actions/runs/%d", r, w.ID)
 	g.runs[w.ID] = w
 	var out []int64
-	for i, l := range labels {
-		out = append(out, g.addJob(w, fmt.Sprintf("job-%d", i+1), l).ID)
+	for i, spec := range specs {
+		if spec.Name == "" {
+			spec.Name = fmt.Sprintf("job-%d", i+1)
+		}
+		out = append(out, g.addJob(w, spec).ID)
 	}
 	for _, id := range out {
 		g.tell(g.jobs[id], "queued")
 	}
+	g.change()
 	return out
 }
 
-func (g *GitHub) addJob(w *run, name string, labels []string) *job {
+func (g *GitHub) addJob(w *run, spec JobSpec) *job {
 	now := g.now().UTC().Truncate(time.Second)
-	j := &job{repo: w.repo, Job: forge.Job{
-		Job:      slipway.Job{ID: g.id(), RunID: w.ID, Attempt: w.Attempt, Owner: w.repo.Owner, Repository: w.repo.Name, Name: name, Labels: slices.Clone(labels), State: slipway.JobQueued, QueuedAt: now},
+	j := &job{repo: w.repo, script: spec.Script, Job: forge.Job{
+		Job: slipway.Job{
+			ID: g.id(), RunID: w.ID, Attempt: w.Attempt, Owner: w.repo.Owner, Repository: w.repo.Name, Name: spec.Name,
+			Labels: slices.Clone(spec.Labels), State: slipway.JobQueued, QueuedAt: now,
+		},
 		Workflow: w.Name, Branch: "main", URL: w.URL,
 	}}
 	g.jobs[j.ID] = j
 	return j
 }
 
-// Online starts a runner with a configuration. Each is good for once.
+// Online starts a runner with a configuration. Each is good for once, and for an hour.
 func (g *GitHub) Online(config string) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var c configuration
-	raw, err := base64.StdEncoding.DecodeString(config)
-	if err == nil {
-		err = json.Unmarshal(raw, &c)
+	r, err := g.takeUp(config)
+	if err != nil {
+		return 0, err
 	}
-	r := g.runners[c.Runner]
-	if err != nil || r == nil || r.key == "" || r.key != c.Key {
-		return 0, forge.Fail(forge.Refused, "the configuration was used, or is none", "", err)
-	}
-	r.key, r.Online, r.Version = "", true, "2.337.0"
+	r.Version = "2.337.0"
 	return r.ID, nil
-}
-
-type configuration struct {
-	Runner int64  `json:"runner"`
-	Key    string `json:"key"`
 }
 
 // Offline ends a runner's program, whatever it does. Its registration stays, and so does
@@ -159,31 +197,35 @@ func (g *GitHub) Offline(id int64) {
 }
 
 // Assign gives queued jobs to runners that may have them, and returns which job each
-// runner got.
+// runner got. Those with a session ask for themselves.
 func (g *GitHub) Assign() map[int64]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	out := map[int64]int64{}
 	for _, j := range g.sortedJobs() {
-		if j.State != slipway.JobQueued {
-			continue
-		}
 		for _, r := range g.sortedRunners() {
-			if !r.Online || r.job != 0 || !r.scope.Covers(j.repo.Owner, j.repo.Name) || !serves(r.Labels, j.Labels) {
-				continue
+			if r.token == "" && r.mayHave(j) {
+				g.give(r, j)
+				out[r.ID] = j.ID
+				break
 			}
-			now := g.now().UTC().Truncate(time.Second)
-			r.job, r.Busy = j.ID, true
-			j.State, j.Runner, j.RunnerID, j.Group, j.StartedAt = slipway.JobRunning, r.Name, r.ID, r.Group, now
-			j.Steps = []forge.Step{{Number: 1, Name: "Set up job", Status: "in_progress", StartedAt: now}}
-			w := g.runs[j.RunID]
-			w.Status, w.UpdatedAt = "in_progress", now
-			out[r.ID] = j.ID
-			g.tell(j, "in_progress")
-			break
 		}
 	}
 	return out
+}
+
+func (r *runner) mayHave(j *job) bool {
+	return j.State == slipway.JobQueued && r.Online && r.job == 0 && r.scope.Covers(j.repo.Owner, j.repo.Name) && serves(r.Labels, j.Labels)
+}
+
+func (g *GitHub) give(r *runner, j *job) {
+	now := g.now().UTC().Truncate(time.Second)
+	r.job, r.Busy = j.ID, true
+	j.State, j.Runner, j.RunnerID, j.Group, j.StartedAt = slipway.JobRunning, r.Name, r.ID, r.Group, now
+	j.Steps = []forge.Step{{Number: 1, Name: "Set up job", Status: "in_progress", StartedAt: now}}
+	w := g.runs[j.RunID]
+	w.Status, w.UpdatedAt = "in_progress", now
+	g.tell(j, "in_progress")
 }
 
 func serves(have, want []string) bool {
@@ -202,14 +244,21 @@ func serves(have, want []string) bool {
 func (g *GitHub) Finish(id int64, conclusion string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.finish(id, conclusion)
+}
+
+func (g *GitHub) finish(id int64, conclusion string) {
 	j := g.jobs[id]
 	if j == nil || j.State == slipway.JobCompleted {
 		return
 	}
 	now := g.now().UTC().Truncate(time.Second)
-	delete(g.runners, j.RunnerID)
+	g.drop(j.RunnerID)
 	j.State, j.Conclusion, j.EndedAt = slipway.JobCompleted, conclusion, now
 	for i := range j.Steps {
+		if j.Steps[i].Status == "completed" {
+			continue // as its runner told it
+		}
 		j.Steps[i].Status, j.Steps[i].Conclusion, j.Steps[i].EndedAt = "completed", conclusion, now
 	}
 	g.tell(j, "completed")
@@ -265,6 +314,9 @@ func (g *GitHub) Forbid(owner string, yes bool) {
 
 // Outage makes every call fail as in an outage.
 func (g *GitHub) Outage(yes bool) { g.set(func() { g.away = yes }) }
+
+// Slow makes every answer over HTTP late.
+func (g *GitHub) Slow(by time.Duration) { g.set(func() { g.latency = by }) }
 
 // Throttle makes every call be asked to wait; 0 ends it.
 func (g *GitHub) Throttle(d time.Duration) { g.set(func() { g.throttle = d }) }

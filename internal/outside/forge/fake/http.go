@@ -78,7 +78,7 @@ func (g *GitHub) Handler() http.Handler {
 	mux.HandleFunc("POST /api/v3/app/hook/deliveries/{id}/attempts", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, g.Redeliver(r.Context(), forge.Hook{App: true}, number(r, "id")), http.StatusAccepted, map[string]any{})
 	})
-	return mux
+	return g.weather(mux)
 }
 
 func number(r *http.Request, name string) int64 {
@@ -87,6 +87,13 @@ func number(r *http.Request, name string) int64 {
 		return -1
 	}
 	return n
+}
+
+func scheme(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
 }
 
 // answers are GitHub's for each problem: the status, and the words by which some of them
@@ -138,7 +145,7 @@ func page[T any](w http.ResponseWriter, r *http.Request, all []T) []T {
 	next := func(q url.Values) {
 		u := *r.URL
 		u.RawQuery = q.Encode()
-		w.Header().Set("Link", fmt.Sprintf(`<http://%s%s>; rel="next"`, r.Host, u.RequestURI()))
+		w.Header().Set("Link", fmt.Sprintf(`<%s://%s%s>; rel="next"`, scheme(r), r.Host, u.RequestURI()))
 	}
 	q := r.URL.Query()
 	if strings.HasSuffix(r.URL.Path, "/deliveries") {
@@ -258,7 +265,7 @@ func (g *GitHub) serveLog(w http.ResponseWriter, r *http.Request, in forge.Repos
 		return
 	}
 	_ = body.Close()
-	w.Header().Set("Location", fmt.Sprintf("http://%s/logs/%s/%d?sig=secret", r.Host, in, number(r, "id")))
+	w.Header().Set("Location", fmt.Sprintf("%s://%s/logs/%s/%d?sig=secret", scheme(r), r.Host, in, number(r, "id")))
 	w.WriteHeader(http.StatusFound)
 }
 
