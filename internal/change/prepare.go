@@ -27,6 +27,9 @@ func parse(in SpecInput) (parsed, error) {
 	if err != nil {
 		return parsed{}, err
 	}
+	if s.Kind() == slipway.RunnerApplication {
+		return parsed{}, slipway.Errorf(slipway.Invalid, "%s is a runner application, and this slipway runs none yet", in.File)
+	}
 	return parsed{in: in, spec: s, at: spec.PositionsOf(in.Source, in.File)}, nil
 }
 

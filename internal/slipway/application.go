@@ -9,11 +9,12 @@ import (
 type ApplicationSpec struct {
 	SchemaVersion int                        `json:"schema_version"`
 	Name          string                     `json:"name"`
-	Driver        DriverRef                  `json:"driver"`
-	App           AppRef                     `json:"app"`
+	Driver        DriverRef                  `json:"driver,omitzero"`
+	App           AppRef                     `json:"app,omitzero"`
 	Parameters    map[string]any             `json:"parameters,omitempty"`
 	Components    map[string]ComponentConfig `json:"components,omitempty"`
 	Backup        *BackupConfig              `json:"backup,omitempty"`
+	Services      map[string]RunnerService   `json:"services,omitempty"` // of a runner application, which has nothing else
 }
 
 // DriverRef names a loaded driver.

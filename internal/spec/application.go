@@ -54,10 +54,6 @@ func named(file string) string {
 
 func (r *reader) application(root *node) slipway.ApplicationSpec {
 	var s slipway.ApplicationSpec
-	if services := root.get("services"); services != nil {
-		r.fault(services.pos, "services", "leave it out, or give the application a [driver]",
-			"runner services are not part of a driver application, and this slipway runs no runner applications yet")
-	}
 	r.table(root, "", "schema_version", "name", "driver", "app", "parameters", "components", "backup", "services")
 
 	version := r.need(root, "", "schema_version", fmt.Sprintf("write schema_version = %d as the first line", ApplicationSchema))
@@ -70,7 +66,11 @@ func (r *reader) application(root *node) slipway.ApplicationSpec {
 	}
 	s.Name = r.name(r.need(root, "", "name", `write name = "…"`), "name", "an application")
 
-	driver := r.need(root, "", "driver", `write [driver] with name and version, as shown by: slipway driver list`)
+	if services := root.get("services"); services != nil {
+		s.Services = r.runnerServices(root, services)
+		return s
+	}
+	driver := r.need(root, "", "driver", `write [driver] with name and version, as shown by: slipway driver list; or [services.runner] for a pool of runners`)
 	if r.table(driver, "driver", "name", "version") {
 		s.Driver.Name = r.filled(r.need(driver, "driver", "name", `write name = "…"`), "driver.name", "")
 		s.Driver.Version = r.filled(r.need(driver, "driver", "version", `write version = "…"`), "driver.version", "")

@@ -49,6 +49,13 @@ func FormatApplication(s slipway.ApplicationSpec) ([]byte, error) {
 		KeepDays      int    `toml:"keep_days,omitempty"`
 		BeforeUpgrade bool   `toml:"before_upgrade,omitempty"`
 	}
+	if s.Kind() == slipway.RunnerApplication {
+		b, err := toml.Marshal(runnerForm(s))
+		if err != nil {
+			return nil, fmt.Errorf("write %s as TOML: %w", s.Name, err)
+		}
+		return b, nil
+	}
 	out := struct {
 		SchemaVersion int    `toml:"schema_version"`
 		Name          string `toml:"name"`
@@ -93,6 +100,9 @@ func tidy(s slipway.ApplicationSpec) slipway.ApplicationSpec {
 	s.Components = components
 	if len(components) == 0 {
 		s.Components = nil
+	}
+	if len(s.Services) == 0 {
+		s.Services = nil
 	}
 	return s
 }

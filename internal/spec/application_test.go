@@ -43,7 +43,7 @@ func TestParseApplicationFindsEveryFaultWithItsPlace(t *testing.T) {
 		{"an empty file lacks everything", "", []string{
 			"a.toml:1:1: schema_version: is missing (write schema_version = 1 as the first line)",
 			`a.toml:1:1: name: is missing (write name = "…")`,
-			"a.toml:1:1: driver: is missing (write [driver] with name and version, as shown by: slipway driver list)",
+			"a.toml:1:1: driver: is missing (write [driver] with name and version, as shown by: slipway driver list; or [services.runner] for a pool of runners)",
 			"a.toml:1:1: app: is missing (write [app] with the version of the application to run)",
 		}},
 		{"misspelt keys are told what they mean", head + "[component.web]\nreplicas = 1\n[components.web]\nreplica = 2\nimages = \"x\"\nx-mine = 1\n", []string{
@@ -104,11 +104,6 @@ f.image = "registry.example.com:5000/team/web:{{app.version}}@sha256:` + strings
 		}},
 		{"columns count characters", head + "parameters = { \"ü\" = \"ä\", when = 2026-01-02 }\n", []string{
 			`a.toml:5:34: parameters.when: a parameter cannot be a date or time (write it in quotes: "2026-01-02")`,
-		}},
-		{"a runner application", "schema_version = 1\nname = \"ci\"\n[services.runner]\nreplicas = 1\n", []string{
-			`a.toml:1:1: driver: is missing (write [driver] with name and version, as shown by: slipway driver list)`,
-			`a.toml:1:1: app: is missing (write [app] with the version of the application to run)`,
-			"a.toml:3:2: services: runner services are not part of a driver application, and this slipway runs no runner applications yet (leave it out, or give the application a [driver])",
 		}},
 		{"what is no TOML ends there", "name = guestbook\n", []string{
 			`a.toml:1:8: unexpected character U+0067 'g' at start of value (put text in quotes: "…")`,

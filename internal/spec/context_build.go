@@ -145,5 +145,12 @@ func SecretsOf(s slipway.ApplicationSpec) []string {
 			names[name] = true
 		}
 	}
+	for _, service := range s.Services {
+		for _, name := range []string{service.Actions.Credential, service.Actions.JobsCredential} {
+			if name != "" {
+				names[name] = true
+			}
+		}
+	}
 	return slices.Sorted(maps.Keys(names))
 }

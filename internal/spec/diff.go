@@ -92,6 +92,9 @@ func flatten(s slipway.ApplicationSpec) map[string]string {
 			put("backup.before_upgrade", "true")
 		}
 	}
+	for name, service := range s.Services {
+		flattenService(put, join("services", name), service)
+	}
 	return out
 }
 

@@ -1,0 +1,38 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// Pool is what a service of an accepted spec asks of its pool.
+func Pool(s slipway.RunnerService) slipway.PoolSpec {
+	a := s.Actions
+	out := slipway.PoolSpec{
+		Scope:      slipway.ForgeScope{BaseURL: a.BaseURL, Owner: a.Organization, Group: a.RunnerGroupID},
+		Credential: a.Credential, JobsCredential: a.JobsCredential, Labels: slices.Clone(a.Labels), Architecture: a.Architecture,
+		Replicas: s.Replicas, Minimum: a.MinReplicas, Spare: a.Spare,
+		Idle: time.Duration(a.IdleSeconds) * time.Second, Timeout: time.Duration(a.TimeoutMinutes) * time.Minute,
+		Priority: a.Priority, Resources: Amounts(s.Resources), WorkspaceGiB: a.WorkspaceGiB, NodeName: a.NodeName,
+	}
+	if a.Repository != "" {
+		out.Scope.Owner, out.Scope.Repository, _ = strings.Cut(a.Repository, "/")
+	}
+	for _, w := range a.Schedules {
+		window := slipway.PoolSchedule{From: w.From, To: w.To, TimeZone: w.TimeZone, Minimum: a.MinReplicas, Spare: a.Spare}
+		if w.MinReplicas != nil {
+			window.Minimum = *w.MinReplicas
+		}
+		if w.Spare != nil {
+			window.Spare = *w.Spare
+		}
+		for _, d := range w.Days {
+			window.Days = append(window.Days, time.Weekday((slices.Index(weekdays, d)+1)%7))
+		}
+		out.Schedules = append(out.Schedules, window)
+	}
+	return out
+}
