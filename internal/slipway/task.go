@@ -41,6 +41,9 @@ const (
 	WakeCall     = "action-call"
 	WakeDrift    = "drift"           // by the application's ID
 	WakeSchedule = "backup-schedule" // by the application's ID
+	WakePool     = "pool"
+	WakeRecover  = "connection-recovery" // by the connection's ID: lost deliveries are looked for
+	WakeLook     = "forge-job-look"      // by the job's ID: its repository is asked what it knows
 )
 
 // TaskState moves in one direction; package task alone moves it.
