@@ -1,6 +1,7 @@
 package slipway
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -161,13 +162,37 @@ func (s PoolSpec) Serves(j Job) bool {
 	if len(j.Labels) == 0 || j.Host != "" && j.Host != s.Scope.Host() || !s.Scope.Covers(j.Owner, j.Repository) {
 		return false
 	}
+	return len(s.Lacks(j)) == 0
+}
+
+// PoolOrder compares two pools that could both serve a job: the lesser is asked first. One
+// of a repository comes before one of the organization; then the higher priority; then
+// fewer labels, so that jobs that need less leave rare runners alone; then the older pool.
+func PoolOrder(a, b RunnerPool) int {
+	wide := func(p RunnerPool) int {
+		if p.Spec.Scope.Repository != "" {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(wide(a), wide(b)),
+		-cmp.Compare(a.Spec.Priority, b.Spec.Priority),
+		cmp.Compare(len(a.Spec.Labels), len(b.Spec.Labels)),
+		cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// Lacks lists the labels of a job that the pool's runners do not have, as the job writes
+// them.
+func (s PoolSpec) Lacks(j Job) (missing []string) {
 	have := s.RunnerLabels()
 	for _, l := range j.Labels {
 		if !slices.ContainsFunc(have, func(h string) bool { return strings.EqualFold(h, l) }) {
-			return false
+			missing = append(missing, l)
 		}
 	}
-	return true
+	return missing
 }
 
 // PoolState is what people read first about a pool. Package reconcile/pool alone moves it.

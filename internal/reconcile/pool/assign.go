@@ -20,14 +20,12 @@ type Assigned struct {
 // Assign says which pool's demand each queued job is. A job binds no runner: the forge may
 // give it to any, and the next snapshot counts anew.
 //
-// Of several pools that could serve a job the first is chosen, in this order: one of its
-// own repository before one of the organization; the higher priority; fewer labels, so that
-// jobs that need less leave rare runners alone; the older pool. When that pool has no
-// runner left within its limit the next one is taken; when none has, the job waits for the
-// first.
+// Of several pools that could serve a job the first by slipway.PoolOrder is chosen. When it
+// has no runner left within its limit the next one is taken; when none has, the job waits
+// for the first.
 func Assign(jobs []slipway.Job, pools []slipway.RunnerPool, load Load, now time.Time) Assigned {
 	out := Assigned{Jobs: map[int64][]slipway.Job{}}
-	order := slices.SortedFunc(slices.Values(pools), before)
+	order := slices.SortedFunc(slices.Values(pools), slipway.PoolOrder)
 	queued := slices.DeleteFunc(slices.Clone(jobs), func(j slipway.Job) bool {
 		return j.State != slipway.JobQueued || now.Sub(j.QueuedAt) >= slipway.MaxQueued
 	})
@@ -56,22 +54,6 @@ func Assign(jobs []slipway.Job, pools []slipway.RunnerPool, load Load, now time.
 		out.Jobs[id] = append(out.Jobs[id], j)
 	}
 	return out
-}
-
-func before(a, b slipway.RunnerPool) int {
-	return cmp.Or(
-		cmp.Compare(rank(a), rank(b)),
-		-cmp.Compare(a.Spec.Priority, b.Spec.Priority),
-		cmp.Compare(len(a.Spec.Labels), len(b.Spec.Labels)),
-		cmp.Compare(a.ID, b.ID),
-	)
-}
-
-func rank(p slipway.RunnerPool) int {
-	if p.Spec.Scope.Repository != "" {
-		return 0
-	}
-	return 1
 }
 
 // Ask is how many more runners a pool would launch under a ceiling that it shares.
