@@ -208,6 +208,12 @@ const (
 	PoolDeleting PoolState = "deleting"
 )
 
+// Kinds of events of a pool. Their noun is the pool.
+const (
+	EventPool        = "pool.changed" // it, how it stands, or one of its slots
+	EventPoolChecked = "pool.checked" // it was looked at, and nothing else is new
+)
+
 // PoolStatus is how a pool stands, as its reconciler last wrote it.
 type PoolStatus struct {
 	PoolID    int64

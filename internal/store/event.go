@@ -15,11 +15,16 @@ func (tx *Tx) AddEvent(ctx context.Context, e slipway.Event) error {
 	if err != nil {
 		return fmt.Errorf("add event %s: %w", e.Kind, err)
 	}
+	tx.wake()
+	return nil
+}
+
+// wake has those who listen hear of the transaction's events once it is committed.
+func (tx *Tx) wake() {
 	if !tx.woken {
 		tx.woken = true
 		tx.AfterCommit(tx.store.added.wake)
 	}
-	return nil
 }
 
 // EventsAfter lists events with a higher ID, in the order of their IDs. On PostgreSQL an

@@ -58,7 +58,7 @@ func (tx *Tx) poolFlag(ctx context.Context, column string, id int64, v bool) err
 	if n == 0 {
 		return slipway.Errorf(slipway.NotFound, "there is no pool %d", id)
 	}
-	return nil
+	return tx.poolEvent(ctx, id, slipway.EventPool)
 }
 
 // DeleteRunnerPool drops the record of a pool with its slots. It is a Conflict while a
@@ -150,6 +150,9 @@ func (tx *Tx) PoolStatuses(ctx context.Context) (map[int64]slipway.PoolStatus, e
 
 // SetPoolStatus writes how a pool stands. Package reconcile/pool alone calls it.
 func (tx *Tx) SetPoolStatus(ctx context.Context, s slipway.PoolStatus) error {
+	if err := tx.statusEvent(ctx, s); err != nil {
+		return err
+	}
 	_, err := tx.exec(ctx, `INSERT INTO pool_status (pool_id, state, why, demand, checked_at, failures, hold_until, hold_why, group_id,
 			listed_at, list_error, version, warning, ledger)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

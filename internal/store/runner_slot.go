@@ -29,6 +29,9 @@ func (tx *Tx) CreateSlot(ctx context.Context, s slipway.Slot) (slipway.Slot, err
 		err = orExists(err, "the runner name %s was used before", s.Runner)
 		return s, fmt.Errorf("create a slot of pool %d: %w", s.PoolID, orMissing(err, "there is no pool %d", s.PoolID))
 	}
+	if err := tx.poolEvent(ctx, s.PoolID, slipway.EventPool); err != nil {
+		return s, err
+	}
 	return tx.Slot(ctx, id)
 }
 
@@ -57,7 +60,7 @@ func (tx *Tx) UpdateSlot(ctx context.Context, s slipway.Slot, from slipway.SlotS
 	if n == 0 {
 		return stale("update slot %d, which is not %s any more", s.ID, from)
 	}
-	return nil
+	return tx.poolEvent(ctx, s.PoolID, slipway.EventPool)
 }
 
 func (tx *Tx) Slot(ctx context.Context, id int64) (slipway.Slot, error) {

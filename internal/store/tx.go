@@ -16,12 +16,13 @@ type Tx struct {
 	// store.
 	Now time.Time
 
-	store  *Store
-	raw    *sql.Tx
-	before []func(context.Context) error
-	after  []func()
-	bag    map[any]any
-	woken  bool
+	store     *Store
+	raw       *sql.Tx
+	before    []func(context.Context) error
+	after     []func()
+	bag       map[any]any
+	woken     bool
+	toldPools map[int64]bool // pools of which an event was added
 }
 
 // SQL is the transaction beneath, for the queue that enqueues in it and for a view that

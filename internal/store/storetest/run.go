@@ -44,6 +44,8 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"runner pools", runnerPools},
 		{"runner slots", runnerSlots},
 		{"forge jobs", forgeJobs},
+		{"runner reads", runnerReads},
+		{"runner events", runnerEvents},
 		{"connections", connections},
 		{"cluster view", clusterView},
 		{"pages", pages},

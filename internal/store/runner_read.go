@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// SlotFilter narrows a list of slots. Zero fields do not.
+type SlotFilter struct {
+	ApplicationID int64
+	PoolID        int64
+	Open          bool // only those that are not closed
+	Closed        bool // only those that are
+}
+
+func (f SlotFilter) where() (w where) {
+	w.andIf(f.ApplicationID != 0, `pool_id IN (SELECT id FROM runner_pools WHERE application_id = ?)`, f.ApplicationID)
+	w.andIf(f.PoolID != 0, `pool_id = ?`, f.PoolID)
+	w.andIf(f.Open, `closed_at IS NULL`)
+	w.andIf(f.Closed, `closed_at IS NOT NULL`)
+	return w
+}
+
+// Slots lists slots, the newest first.
+func (tx *Tx) Slots(ctx context.Context, f SlotFilter, p Page) (List[slipway.Slot], error) {
+	after, err := p.afterID()
+	if err != nil {
+		return List[slipway.Slot]{}, err
+	}
+	w := f.where()
+	w.andIf(after > 0, `id < ?`, after)
+	rows, err := tx.slots(ctx, w.String()+` ORDER BY id DESC LIMIT ?`, w.with(p.more())...)
+	if err != nil {
+		return List[slipway.Slot]{}, err
+	}
+	return list(p, rows, func(s slipway.Slot) []string { return idKey(s.ID) }), nil
+}
+
+// OpenSlotsOf lists the open slots of an application's pools, the oldest first.
+func (tx *Tx) OpenSlotsOf(ctx context.Context, applicationID int64) ([]slipway.Slot, error) {
+	w := SlotFilter{ApplicationID: applicationID, Open: true}.where()
+	return tx.slots(ctx, w.String()+` ORDER BY id`, w.args...)
+}
+
+// SlotsByRunner finds the slots, open or closed, of runners of these names.
+func (tx *Tx) SlotsByRunner(ctx context.Context, runners []string) (map[string]slipway.Slot, error) {
+	out := map[string]slipway.Slot{}
+	for len(runners) > 0 {
+		some := runners[:min(len(runners), 500)]
+		runners = runners[len(some):]
+		args := make([]any, len(some))
+		for i, r := range some {
+			args[i] = r
+		}
+		slots, err := tx.slots(ctx, `WHERE runner IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)`, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range slots {
+			out[s.Runner] = s
+		}
+	}
+	return out, nil
+}
+
+// ForgeOwner is an owner on a forge's host.
+type ForgeOwner struct{ Host, Owner string }
+
+// HeardFilter picks jobs of owners that were heard of through the connections of an
+// environment or of the installation.
+type HeardFilter struct {
+	Owners        []ForgeOwner // none: no job
+	EnvironmentID int64
+	State         slipway.JobState // empty: any
+	RunID         int64            // 0: any
+}
+
+func (f HeardFilter) where() (w where) {
+	var pairs []string
+	var args []any
+	for _, o := range f.Owners {
+		pairs = append(pairs, `host = ? AND owner_key = ?`)
+		args = append(args, o.Host, strings.ToLower(o.Owner))
+	}
+	w.and(`(`+strings.Join(pairs, ` OR `)+`)`, args...)
+	w.and(`EXISTS (SELECT 1 FROM job_scopes s WHERE s.host = forge_jobs.host AND s.job_id = forge_jobs.id AND s.environment_id IN (0, ?))`, f.EnvironmentID)
+	w.andIf(f.State != "", `state = ?`, f.State)
+	w.andIf(f.RunID != 0, `run_id = ?`, f.RunID)
+	return w
+}
+
+// JobsHeard lists jobs, the newest first.
+func (tx *Tx) JobsHeard(ctx context.Context, f HeardFilter, p Page) (List[slipway.Job], error) {
+	parts, more, err := p.after(2)
+	if err != nil || len(f.Owners) == 0 {
+		return List[slipway.Job]{}, err
+	}
+	w := f.where()
+	if more {
+		id, err := parseID(parts[1])
+		if err != nil {
+			return List[slipway.Job]{}, err
+		}
+		w.and(`(id < ? OR id = ? AND host < ?)`, id, id, parts[0])
+	}
+	rows, err := tx.jobs(ctx, w.String()+` ORDER BY id DESC, host DESC LIMIT ?`, w.with(p.more())...)
+	if err != nil {
+		return List[slipway.Job]{}, err
+	}
+	return list(p, rows, func(j slipway.Job) []string { return []string{j.Host, formatID(j.ID)} }), nil
+}
+
+// OpenJobsHeard lists the jobs that have not ended, the longest waiting first. Of those that
+// nothing was heard of since a time nothing is told.
+func (tx *Tx) OpenJobsHeard(ctx context.Context, f HeardFilter, since time.Time, limit int) ([]slipway.Job, error) {
+	if len(f.Owners) == 0 {
+		return nil, nil
+	}
+	w := f.where()
+	w.and(`state <> 'completed'`)
+	w.and(`seen_at > ?`, since)
+	return tx.jobs(ctx, w.String()+` ORDER BY queued_at, id LIMIT ?`, w.with(limit)...)
+}
