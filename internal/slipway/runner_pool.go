@@ -229,7 +229,16 @@ type PoolStatus struct {
 	ListError string    // why the last list failed, in words; empty: it did not
 	Version   string    // of the oldest runner program that was seen
 	Warning   string    // of what will go wrong, such as a runner program near GitHub's minimum
+	Newest    string    // version of the runner program that the forge offers; empty: not known
+	NewestAt  time.Time // when Newest was first seen
+	Outdated  string    // the runner image that the forge turned away as too old; empty: none
 	Ledger    Ledger
+
+	// Failures count for this generation of the pool and this version of its credential: a
+	// change of either starts over.
+	Generation        int64
+	CredentialVersion int64
+	FailedAt          time.Time // the newest of Failures
 }
 
 // Ledger is what a sweep of a pool found that does not belong together. Empty lists are

@@ -99,6 +99,21 @@ func (tx *Tx) JobsOnRunners(ctx context.Context, runners []string) (map[string]s
 	return out, nil
 }
 
+// JobsOfSlots finds the newest word of the jobs that the open slots of a pool have or had,
+// by the name of the runner.
+func (tx *Tx) JobsOfSlots(ctx context.Context, poolID int64) (map[string]slipway.Job, error) {
+	jobs, err := tx.jobs(ctx, `WHERE runner <> '' AND runner IN (SELECT runner FROM runner_slots WHERE pool_id = ? AND closed_at IS NULL)
+		ORDER BY rank, seen_at`, poolID)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]slipway.Job{}
+	for _, j := range jobs {
+		out[j.Runner] = j
+	}
+	return out, nil
+}
+
 // JobFilter narrows a list of jobs. Zero fields do not.
 type JobFilter struct {
 	Host, Owner, Repository string // Owner and Repository without regard to case

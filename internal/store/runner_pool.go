@@ -118,11 +118,12 @@ func (tx *Tx) PoolHeard(ctx context.Context, poolID int64, when time.Time) error
 }
 
 const poolStatusSelect = `SELECT pool_id, state, why, demand, checked_at, failures, hold_until, hold_why, group_id, listed_at, list_error,
-	version, warning, ledger FROM pool_status`
+	version, warning, newest, newest_at, outdated, generation, credential, failed_at, ledger FROM pool_status`
 
 func readPoolStatus(scan scan) (s slipway.PoolStatus, err error) {
 	return s, scan(&s.PoolID, &s.State, &s.Why, &s.Demand, at(&s.CheckedAt), &s.Failures, at(&s.HoldUntil), &s.HoldWhy, &s.Group,
-		at(&s.ListedAt), &s.ListError, &s.Version, &s.Warning, fromJSON(&s.Ledger))
+		at(&s.ListedAt), &s.ListError, &s.Version, &s.Warning, &s.Newest, at(&s.NewestAt), &s.Outdated, &s.Generation, &s.CredentialVersion,
+		at(&s.FailedAt), fromJSON(&s.Ledger))
 }
 
 // PoolStatus returns how a pool stands; the zero status with its ID before its reconciler
@@ -154,14 +155,16 @@ func (tx *Tx) SetPoolStatus(ctx context.Context, s slipway.PoolStatus) error {
 		return err
 	}
 	_, err := tx.exec(ctx, `INSERT INTO pool_status (pool_id, state, why, demand, checked_at, failures, hold_until, hold_why, group_id,
-			listed_at, list_error, version, warning, ledger)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			listed_at, list_error, version, warning, newest, newest_at, outdated, generation, credential, failed_at, ledger)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (pool_id) DO UPDATE SET state = excluded.state, why = excluded.why, demand = excluded.demand,
 			checked_at = excluded.checked_at, failures = excluded.failures, hold_until = excluded.hold_until,
 			hold_why = excluded.hold_why, group_id = excluded.group_id, listed_at = excluded.listed_at,
-			list_error = excluded.list_error, version = excluded.version, warning = excluded.warning, ledger = excluded.ledger`,
+			list_error = excluded.list_error, version = excluded.version, warning = excluded.warning, newest = excluded.newest, newest_at = excluded.newest_at,
+			outdated = excluded.outdated, generation = excluded.generation, credential = excluded.credential,
+			failed_at = excluded.failed_at, ledger = excluded.ledger`,
 		s.PoolID, s.State, s.Why, s.Demand, s.CheckedAt, s.Failures, s.HoldUntil, s.HoldWhy, s.Group, s.ListedAt, s.ListError,
-		s.Version, s.Warning, asJSON{s.Ledger})
+		s.Version, s.Warning, s.Newest, s.NewestAt, s.Outdated, s.Generation, s.CredentialVersion, s.FailedAt, asJSON{s.Ledger})
 	if err != nil {
 		return fmt.Errorf("record how pool %d stands: %w", s.PoolID, orMissing(err, "there is no pool %d", s.PoolID))
 	}

@@ -121,6 +121,34 @@ func (tx *Tx) OpenSlotCounts(ctx context.Context) (map[int64]map[slipway.SlotSta
 	return out, nil
 }
 
+// OpenRunners lists the names of all runners whose slots are open.
+func (tx *Tx) OpenRunners(ctx context.Context) (map[string]bool, error) {
+	names, err := all(ctx, tx, func(scan scan) (n string, err error) { return n, scan(&n) }, `SELECT runner FROM runner_slots WHERE closed_at IS NULL`)
+	if err != nil {
+		return nil, fmt.Errorf("list the names of runners: %w", err)
+	}
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out, nil
+}
+
+// ForgetSlot closes an open slot whatever is left of it outside, and says why. It is for a
+// person who gives a cleanup up, and goes past the legal moves on purpose. It is NotFound
+// for a slot that is closed.
+func (tx *Tx) ForgetSlot(ctx context.Context, id int64, why string) error {
+	n, err := tx.exec(ctx, `UPDATE runner_slots SET state = ?, since = ?, reason = ?, closed_at = ? WHERE id = ? AND closed_at IS NULL`,
+		slipway.SlotClosed, tx.Now, why, tx.Now, id)
+	if err != nil {
+		return fmt.Errorf("forget slot %d: %w", id, err)
+	}
+	if n == 0 {
+		return slipway.Errorf(slipway.NotFound, "there is no open slot %d", id)
+	}
+	return nil
+}
+
 // PruneSlots drops slots that were closed before a time, at most limit, and says how many.
 func (tx *Tx) PruneSlots(ctx context.Context, before time.Time, limit int) (int64, error) {
 	n, err := tx.exec(ctx, `DELETE FROM runner_slots WHERE id IN (SELECT id FROM runner_slots WHERE closed_at < ? LIMIT ?)`, before, limit)

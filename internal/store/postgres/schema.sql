@@ -444,6 +444,12 @@ CREATE TABLE public.pool_status (
     list_error text NOT NULL,
     version text NOT NULL,
     warning text NOT NULL,
+    newest text NOT NULL,
+    newest_at timestamp with time zone,
+    outdated text NOT NULL,
+    generation bigint NOT NULL,
+    credential bigint NOT NULL,
+    failed_at timestamp with time zone,
     ledger json NOT NULL
 );
 

@@ -79,6 +79,7 @@ func runnerPools(w *world) {
 	status := slipway.PoolStatus{
 		PoolID: p.ID, State: slipway.PoolHeld, Why: "the token was refused", Demand: 3, CheckedAt: noon, Failures: 2, HoldUntil: noon.Add(time.Minute),
 		HoldWhy: "HTTP 403", Group: 7, ListedAt: noon, ListError: "away", Version: "2.337.0", Warning: "old",
+		Newest: "2.340.0", NewestAt: noon, Outdated: "runner@sha256:1", Generation: 3, CredentialVersion: 5, FailedAt: noon,
 		Ledger: slipway.Ledger{CheckedAt: noon, Pods: []string{"slipway-1-x"}},
 	}
 	w.write(func(ctx context.Context, tx *store.Tx) error {
@@ -169,11 +170,37 @@ func runnerSlots(w *world) {
 	if len(page.Items) != 1 || page.Items[0].ID != second.ID || page.Next == "" {
 		t.Errorf("the first page: %+v", page)
 	}
+	names := get(w, func(ctx context.Context, tx *store.Tx) (map[string]bool, error) { return tx.OpenRunners(ctx) })
+	if diff := cmp.Diff(map[string]bool{"slipway-b": true}, names); diff != "" {
+		t.Errorf("names of open slots (-want +got):\n%s", diff)
+	}
+	w.write(func(ctx context.Context, tx *store.Tx) error {
+		for id, state := range map[int64]slipway.JobState{7: slipway.JobRunning, 8: slipway.JobCompleted} {
+			if _, err := tx.PutJob(ctx, slipway.Job{Host: slipway.GitHubHost, ID: id, Owner: "Acme", Repository: "shop", State: state, Runner: "slipway-b"}, 0); err != nil {
+				return err
+			}
+		}
+		_, err := tx.PutJob(ctx, slipway.Job{Host: slipway.GitHubHost, ID: 9, Owner: "Acme", Repository: "shop", State: slipway.JobRunning, Runner: "slipway-a"}, 0)
+		return err
+	})
+	jobs := get(w, func(ctx context.Context, tx *store.Tx) (map[string]slipway.Job, error) {
+		return tx.JobsOfSlots(ctx, p.ID)
+	})
+	if len(jobs) != 1 || jobs["slipway-b"].ID != 8 {
+		t.Errorf("the jobs of open slots: %+v, want the one that came furthest, and none of a closed slot", jobs)
+	}
+
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.ForgetSlot(ctx, second.ID, "given up by ada") })
+	if got := open(); len(got) != 0 {
+		t.Errorf("open slots after one was forgotten: %+v", got)
+	}
+	err = w.try(func(ctx context.Context, tx *store.Tx) error { return tx.ForgetSlot(ctx, second.ID, "again") })
+	w.wantKind("to forget a closed slot", err, slipway.NotFound)
 	n := made(w, func(ctx context.Context, tx *store.Tx) (int64, error) {
 		return tx.PruneSlots(ctx, tx.Now.Add(time.Hour), 10)
 	})
-	if n != 1 {
-		t.Errorf("%d closed slots were dropped, want 1", n)
+	if n != 2 {
+		t.Errorf("%d closed slots were dropped, want 2", n)
 	}
 }
 

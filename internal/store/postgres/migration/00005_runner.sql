@@ -35,6 +35,12 @@ CREATE TABLE pool_status (
     list_error TEXT NOT NULL,
     version    TEXT NOT NULL,
     warning    TEXT NOT NULL,
+    newest     TEXT NOT NULL,
+    newest_at  TIMESTAMPTZ,
+    outdated   TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    credential BIGINT NOT NULL,
+    failed_at  TIMESTAMPTZ,
     ledger     JSON NOT NULL
 );
 

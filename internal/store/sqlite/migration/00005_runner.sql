@@ -35,6 +35,12 @@ CREATE TABLE pool_status (
     list_error TEXT NOT NULL,
     version    TEXT NOT NULL,
     warning    TEXT NOT NULL,
+    newest     TEXT NOT NULL,
+    newest_at  TEXT,
+    outdated   TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    credential INTEGER NOT NULL,
+    failed_at  TEXT,
     ledger     TEXT NOT NULL CHECK (json_valid(ledger))
 ) STRICT;
 
