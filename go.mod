@@ -47,6 +47,7 @@ require (
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
+	k8s.io/component-helpers v0.37.2
 	modernc.org/sqlite v1.62.0
 	oras.land/oras-go/v2 v2.7.0
 	pgregory.net/rapid v1.3.0
