@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,11 +28,20 @@ func (tx *Tx) AddDelivery(ctx context.Context, d slipway.Delivery) (fresh bool, 
 	return n > 0, nil
 }
 
-// SetDeliveryOutcome says what became of a delivery, where that is known only after it was
-// recorded.
-func (tx *Tx) SetDeliveryOutcome(ctx context.Context, connectionID int64, guid string, o slipway.DeliveryOutcome, why string) error {
-	if _, err := tx.exec(ctx, `UPDATE deliveries SET outcome = ?, why = ? WHERE connection_id = ? AND guid = ?`, o, why, connectionID, guid); err != nil {
-		return fmt.Errorf("record what became of delivery %s: %w", guid, err)
+// AddDeliveries records deliveries that were not taken before, as DeliveriesTaken told in
+// the same transaction.
+func (tx *Tx) AddDeliveries(ctx context.Context, ds []slipway.Delivery) error {
+	ds = slices.Clone(ds)
+	slices.SortFunc(ds, func(a, b slipway.Delivery) int {
+		return cmp.Or(cmp.Compare(a.ConnectionID, b.ConnectionID), strings.Compare(a.GUID, b.GUID))
+	})
+	rows := make([][]any, len(ds))
+	for i, d := range ds {
+		rows[i] = []any{d.ConnectionID, d.GUID, d.Event, d.Action, d.Outcome, d.Why, d.JobID, d.Size, tx.Now}
+	}
+	// Another process may have taken one of them meanwhile. What follows from it is the same.
+	if err := tx.insertRows(ctx, `INSERT INTO deliveries (`+deliveryColumns+`) VALUES `, ` ON CONFLICT DO NOTHING`, rows); err != nil {
+		return fmt.Errorf("record %d deliveries: %w", len(ds), orMissing(err, "a connection is gone"))
 	}
 	return nil
 }

@@ -17,37 +17,6 @@ func readJob(scan scan) (j slipway.Job, err error) {
 		fromJSON(&j.Labels), &j.State, &j.Runner, &j.RunnerID, &j.Conclusion, at(&j.QueuedAt), at(&j.StartedAt), at(&j.EndedAt), at(&j.SeenAt))
 }
 
-// PutJob records what was heard of a job, through a connection of an environment (0: of
-// the installation). It reports whether the job moved: old news, and the same again, move
-// nothing. What an earlier word told and this one does not is kept.
-func (tx *Tx) PutJob(ctx context.Context, j slipway.Job, environmentID int64) (moved bool, err error) {
-	labels := j.Labels
-	if labels == nil {
-		labels = []string{}
-	}
-	n, err := tx.exec(ctx, `INSERT INTO forge_jobs (host, id, run_id, attempt, owner, owner_key, repository, repository_id, name, workflow, branch,
-			url, labels, state, rank, runner, runner_id, conclusion, queued_at, started_at, ended_at, seen_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (host, id) DO UPDATE SET state = excluded.state, rank = excluded.rank, labels = excluded.labels,
-			runner = CASE WHEN excluded.runner <> '' THEN excluded.runner ELSE forge_jobs.runner END,
-			runner_id = CASE WHEN excluded.runner_id <> 0 THEN excluded.runner_id ELSE forge_jobs.runner_id END,
-			conclusion = excluded.conclusion, queued_at = COALESCE(forge_jobs.queued_at, excluded.queued_at),
-			started_at = COALESCE(excluded.started_at, forge_jobs.started_at), ended_at = COALESCE(excluded.ended_at, forge_jobs.ended_at),
-			seen_at = excluded.seen_at
-		WHERE forge_jobs.rank < excluded.rank`,
-		j.Host, j.ID, j.RunID, j.Attempt, j.Owner, strings.ToLower(j.Owner), j.Repository, j.RepositoryID, j.Name, j.Workflow, j.Branch,
-		j.URL, asJSON{labels}, j.State, j.State.Rank(), j.Runner, j.RunnerID, j.Conclusion, j.QueuedAt, j.StartedAt, j.EndedAt, tx.Now)
-	if err != nil {
-		return false, fmt.Errorf("record job %d of %s: %w", j.ID, j.Host, err)
-	}
-	fresh, err := tx.exec(ctx, `INSERT INTO job_scopes (host, job_id, environment_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
-		j.Host, j.ID, environmentID)
-	if err != nil {
-		return false, fmt.Errorf("record where job %d of %s may run: %w", j.ID, j.Host, err)
-	}
-	return n > 0 || fresh > 0, nil
-}
-
 func (tx *Tx) Job(ctx context.Context, host string, id int64) (slipway.Job, error) {
 	return one(ctx, tx, fmt.Sprintf("job %d of %s", id, host), readJob, `SELECT `+jobColumns+` FROM forge_jobs WHERE host = ? AND id = ?`, host, id)
 }
@@ -70,13 +39,16 @@ type ScopedJob struct {
 }
 
 // QueuedJobs lists the demand of an owner on a host: jobs that are queued and not too old,
-// once for every environment that may serve them, the longest waiting first.
+// once for every environment that may serve them, the longest waiting first. A job is
+// queued for an environment until its own connections, or one of the installation, or the
+// forge itself say otherwise.
 func (tx *Tx) QueuedJobs(ctx context.Context, host, owner string) ([]ScopedJob, error) {
 	jobs, err := all(ctx, tx, func(scan scan) (j ScopedJob, err error) {
 		j.Job, err = readJob(func(dest ...any) error { return scan(append(dest, &j.EnvironmentID)...) })
+		j.State = slipway.JobQueued // whatever another environment's connection was told
 		return j, err
-	}, `SELECT `+jobColumns+`, s.environment_id FROM forge_jobs JOIN job_scopes s USING (host)
-		WHERE s.job_id = id AND host = ? AND owner_key = ? AND state = 'queued' AND queued_at > ? ORDER BY queued_at, id`,
+	}, `SELECT `+jobColumns+`, s.environment_id FROM job_scopes s JOIN forge_jobs USING (host)
+		WHERE id = s.job_id AND s.rank = 2 AND host = ? AND owner_key = ? AND queued_at > ? ORDER BY queued_at, id`,
 		host, strings.ToLower(owner), tx.Now.Add(-slipway.MaxQueued))
 	if err != nil {
 		return nil, fmt.Errorf("list queued jobs of %s: %w", owner, err)
@@ -150,10 +122,11 @@ func (tx *Tx) Jobs(ctx context.Context, f JobFilter, p Page) (List[slipway.Job],
 }
 
 // Repositories lists the repositories on a host that jobs were heard of since a time, for
-// an owner, as owner and name.
+// an owner, as owner and name, the last heard of first.
 func (tx *Tx) Repositories(ctx context.Context, host, owner string, since time.Time) ([][2]string, error) {
 	rs, err := all(ctx, tx, func(scan scan) (r [2]string, err error) { return r, scan(&r[0], &r[1]) },
-		`SELECT DISTINCT owner, repository FROM forge_jobs WHERE host = ? AND owner_key = ? AND seen_at > ? ORDER BY owner, repository`,
+		`SELECT MAX(owner), repository FROM forge_jobs WHERE host = ? AND owner_key = ? AND seen_at > ?
+		GROUP BY repository ORDER BY MAX(seen_at) DESC, repository`,
 		host, strings.ToLower(owner), since)
 	if err != nil {
 		return nil, fmt.Errorf("list the known repositories of %s: %w", owner, err)

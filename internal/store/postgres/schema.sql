@@ -410,7 +410,8 @@ CREATE TABLE public.installation (
 CREATE TABLE public.job_scopes (
     host text NOT NULL COLLATE pg_catalog."C",
     job_id bigint NOT NULL,
-    environment_id bigint NOT NULL
+    environment_id bigint NOT NULL,
+    rank integer NOT NULL
 );
 
 CREATE TABLE public.leases (
@@ -1037,6 +1038,8 @@ CREATE INDEX forge_jobs_runner ON public.forge_jobs USING btree (runner) WHERE (
 CREATE INDEX forge_jobs_seen ON public.forge_jobs USING btree (seen_at);
 
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
+
+CREATE INDEX job_scopes_queued ON public.job_scopes USING btree (host, job_id) WHERE (rank = 2);
 
 CREATE INDEX restores_application ON public.restores USING btree (application_id);
 

@@ -325,9 +325,12 @@ CREATE TABLE job_scopes (
     host           TEXT NOT NULL,
     job_id         INTEGER NOT NULL,
     environment_id INTEGER NOT NULL,
+    rank           INTEGER NOT NULL,
     PRIMARY KEY (host, job_id, environment_id),
     FOREIGN KEY (host, job_id) REFERENCES forge_jobs (host, id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX job_scopes_queued ON job_scopes (host, job_id) WHERE rank = 2;
 
 CREATE TABLE leases (
     name       TEXT PRIMARY KEY,

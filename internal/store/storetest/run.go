@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"forge jobs", forgeJobs},
 		{"runner reads", runnerReads},
 		{"runner events", runnerEvents},
+		{"words of jobs", jobWords},
 		{"connections", connections},
 		{"cluster view", clusterView},
 		{"pages", pages},

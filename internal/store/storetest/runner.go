@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -251,7 +253,7 @@ func forgeJobs(w *world) {
 	queued := get(w, func(ctx context.Context, tx *store.Tx) ([]store.ScopedJob, error) {
 		return tx.QueuedJobs(ctx, slipway.GitHubHost, "ACME")
 	})
-	if len(queued) != 1 || queued[0].ID != 3 || queued[0].EnvironmentID != e.ID {
+	if len(queued) != 2 || queued[0].ID != 1 || queued[0].EnvironmentID != 0 || queued[1].ID != 3 || queued[1].EnvironmentID != e.ID {
 		t.Errorf("demand: %+v", queued)
 	}
 	on := get(w, func(ctx context.Context, tx *store.Tx) (map[string]slipway.Job, error) {
@@ -276,6 +278,76 @@ func forgeJobs(w *world) {
 		return tx.PruneJobs(ctx, tx.Now.Add(time.Hour), 2)
 	}); n != 2 {
 		t.Errorf("%d jobs were dropped, want 2", n)
+	}
+}
+
+// jobWords is about several words at once, and about whose word counts where.
+func jobWords(w *world) {
+	t := w.T
+	one, two := w.environment("shop", "production"), w.environment("shop", "dev")
+	now := get(w, func(_ context.Context, tx *store.Tx) (time.Time, error) { return tx.Now, nil })
+	word := func(id int64, state slipway.JobState, env int64, certain bool) store.JobWord {
+		j := slipway.Job{Host: slipway.GitHubHost, ID: id, RunID: 70, Attempt: 1, Owner: "acme", Repository: "shop", Labels: []string{"slipway"}, State: state}
+		if state == slipway.JobQueued {
+			j.QueuedAt = now.Add(-time.Minute)
+		} else {
+			j.Labels, j.Runner = nil, "slipway-a"
+		}
+		return store.JobWord{Job: j, EnvironmentID: env, Certain: certain}
+	}
+	const queued, running, completed = slipway.JobQueued, slipway.JobRunning, slipway.JobCompleted
+	for _, c := range []struct {
+		name   string
+		words  []store.JobWord
+		moves  []store.JobMove
+		demand []int64 // the environments that may still serve the last job
+	}{
+		{"a life in one batch", []store.JobWord{word(1, queued, one.ID, false), word(1, running, one.ID, false), word(1, queued, one.ID, false), word(1, completed, one.ID, false)},
+			[]store.JobMove{{Moved: true}, {Moved: true}, {}, {Moved: true}}, nil},
+		{"one that was never queued here", []store.JobWord{word(2, running, one.ID, false), word(2, queued, one.ID, false)},
+			[]store.JobMove{{Moved: true, Unseen: true}, {}}, nil},
+		{"two environments hear of it", []store.JobWord{word(3, queued, one.ID, false), word(3, queued, two.ID, false)},
+			[]store.JobMove{{Moved: true}, {Moved: true}}, []int64{one.ID, two.ID}},
+		{"one of them is told that it is over, which is nothing to the other", []store.JobWord{word(3, completed, two.ID, false)},
+			[]store.JobMove{{Moved: true}}, []int64{one.ID}},
+		{"the installation is told, which counts for all", []store.JobWord{word(3, running, 0, false)}, []store.JobMove{{Moved: true}}, nil},
+		{"an environment hears late what the installation knows", []store.JobWord{word(4, queued, 0, false), word(4, running, 0, false), word(4, queued, one.ID, false)},
+			[]store.JobMove{{Moved: true}, {Moved: true}, {}}, nil},
+		{"the forge itself says that it is over", []store.JobWord{word(5, queued, one.ID, false), word(5, queued, 0, false), word(5, completed, two.ID, true)},
+			[]store.JobMove{{Moved: true}, {Moved: true}, {Moved: true}}, nil},
+	} {
+		got := made(w, func(ctx context.Context, tx *store.Tx) ([]store.JobMove, error) { return tx.PutJobs(ctx, c.words) })
+		if diff := cmp.Diff(got, c.moves); diff != "" {
+			t.Errorf("%s: got, want (-, +):\n%s", c.name, diff)
+		}
+		all := get(w, func(ctx context.Context, tx *store.Tx) ([]store.ScopedJob, error) {
+			return tx.QueuedJobs(ctx, slipway.GitHubHost, "acme")
+		})
+		var demand []int64
+		for _, j := range all {
+			if j.ID == c.words[0].ID {
+				demand = append(demand, j.EnvironmentID)
+				if len(j.Labels) != 1 || j.QueuedAt.IsZero() {
+					t.Errorf("%s: what it asks for was lost: %+v", c.name, j)
+				}
+			}
+		}
+		slices.Sort(demand)
+		if diff := cmp.Diff(demand, c.demand); diff != "" {
+			t.Errorf("%s: demand: got, want (-, +):\n%s", c.name, diff)
+		}
+	}
+	var many []store.JobWord
+	for id := range int64(200) {
+		many = append(many, word(1000+id, queued, one.ID, false))
+	}
+	if got := made(w, func(ctx context.Context, tx *store.Tx) ([]store.JobMove, error) { return tx.PutJobs(ctx, many) }); len(got) != 200 || !got[199].Moved {
+		t.Errorf("200 at once: %v", got)
+	}
+	if all := get(w, func(ctx context.Context, tx *store.Tx) ([]store.ScopedJob, error) {
+		return tx.QueuedJobs(ctx, slipway.GitHubHost, "acme")
+	}); len(all) != 200 {
+		t.Errorf("%d jobs are queued, want 200", len(all))
 	}
 }
 
@@ -315,6 +387,22 @@ func connections(w *world) {
 	if diff := cmp.Diff(map[string]bool{"a": true, "b": true}, taken); diff != "" {
 		t.Errorf("taken (-want +got):\n%s", diff)
 	}
+	w.write(func(ctx context.Context, tx *store.Tx) error {
+		var ds []slipway.Delivery
+		for i := range 150 {
+			ds = append(ds, slipway.Delivery{ConnectionID: c.ID, GUID: fmt.Sprint("many-", i), Event: "ping", Outcome: slipway.DeliveryIgnored})
+		}
+		return tx.AddDeliveries(ctx, append(ds, slipway.Delivery{ConnectionID: c.ID, GUID: "a"}))
+	})
+	if ds := get(w, func(ctx context.Context, tx *store.Tx) ([]slipway.Delivery, error) {
+		return tx.Deliveries(ctx, c.ID, 1000)
+	}); len(ds) != 152 {
+		t.Errorf("there are %d deliveries, want 152", len(ds))
+	}
+	err = w.try(func(ctx context.Context, tx *store.Tx) error {
+		return tx.AddDeliveries(ctx, []slipway.Delivery{{ConnectionID: c.ID + 1, GUID: "z"}})
+	})
+	w.wantKind("a delivery of a connection that is gone", err, slipway.NotFound)
 	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConnectionHeard(ctx, c.ID, tx.Now) })
 	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConnectionRecovered(ctx, c.ID, "") })
 	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.ConnectionRecovered(ctx, c.ID, "HTTP 403") })

@@ -108,13 +108,17 @@ CREATE INDEX forge_jobs_run ON forge_jobs (host, run_id);
 CREATE INDEX forge_jobs_seen ON forge_jobs (seen_at);
 
 -- Through which connections a job was heard of: where it may be demand. 0: everywhere.
+-- Rank is how far it has come by what was heard there: what is sent to the connection of
+-- one environment takes no job away from another.
 CREATE TABLE job_scopes (
     host           TEXT NOT NULL,
     job_id         INTEGER NOT NULL,
     environment_id INTEGER NOT NULL,
+    rank           INTEGER NOT NULL,
     PRIMARY KEY (host, job_id, environment_id),
     FOREIGN KEY (host, job_id) REFERENCES forge_jobs (host, id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX job_scopes_queued ON job_scopes (host, job_id) WHERE rank = 2;
 
 CREATE TABLE connections (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
