@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -123,4 +124,37 @@ func (tx *Tx) OpenJobsHeard(ctx context.Context, f HeardFilter, since time.Time,
 	w.and(`state <> 'completed'`)
 	w.and(`seen_at > ?`, since)
 	return tx.jobs(ctx, w.String()+` ORDER BY queued_at, id LIMIT ?`, w.with(limit)...)
+}
+
+// ScopesOf returns, job by job, the environments through whose connections it was heard of;
+// 0 stands for the installation.
+func (tx *Tx) ScopesOf(ctx context.Context, jobs []slipway.Job) ([][]int64, error) {
+	type row struct {
+		host             string
+		job, environment int64
+	}
+	at := map[row]int{}
+	byHost := map[string][]any{}
+	for i, j := range jobs {
+		at[row{host: j.Host, job: j.ID}] = i
+		byHost[j.Host] = append(byHost[j.Host], j.ID)
+	}
+	out := make([][]int64, len(jobs))
+	for host, ids := range byHost {
+		for len(ids) > 0 {
+			some := ids[:min(len(ids), 500)]
+			ids = ids[len(some):]
+			rows, err := all(ctx, tx, func(scan scan) (r row, err error) { return r, scan(&r.host, &r.job, &r.environment) },
+				`SELECT host, job_id, environment_id FROM job_scopes WHERE host = ? AND job_id IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)
+					ORDER BY job_id, environment_id`, append([]any{host}, some...)...)
+			if err != nil {
+				return nil, fmt.Errorf("read where jobs of %s may run: %w", host, err)
+			}
+			for _, r := range rows {
+				i := at[row{host: r.host, job: r.job}]
+				out[i] = append(out[i], r.environment)
+			}
+		}
+	}
+	return out, nil
 }

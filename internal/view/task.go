@@ -104,7 +104,7 @@ func ownTasks(ctx context.Context, tx *store.Tx, f store.TaskFilter, p Page) (ou
 				continue
 			}
 			if len(out.Items) == limit {
-				out.Next = strconv.Itoa(i) + "." + after
+				out.Next = cursor(i, after)
 				return out, nil
 			}
 			out.Items = append(out.Items, TaskRow{t})
@@ -114,6 +114,8 @@ func ownTasks(ctx context.Context, tx *store.Tx, f store.TaskFilter, p Page) (ou
 		}
 	}
 }
+
+func cursor(skip int, after string) string { return strconv.Itoa(skip) + "." + after }
 
 func cutCursor(cursor string) (skip int, after string, err error) {
 	if cursor == "" {

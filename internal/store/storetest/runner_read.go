@@ -102,6 +102,12 @@ func runnerReads(w *world) {
 	if got, _ := heard(store.HeardFilter{EnvironmentID: p.EnvironmentID}, store.Page{}); got != nil {
 		t.Errorf("jobs of no owner: %v", got)
 	}
+	scopes := get(w, func(ctx context.Context, tx *store.Tx) ([][]int64, error) {
+		return tx.ScopesOf(ctx, []slipway.Job{{Host: slipway.GitHubHost, ID: 3}, {Host: "elsewhere", ID: 1}, {Host: slipway.GitHubHost, ID: 1}})
+	})
+	if diff := cmp.Diff([][]int64{{p.EnvironmentID + 1}, nil, {0}}, scopes); diff != "" {
+		t.Errorf("scopes (-want +got):\n%s", diff)
+	}
 	waiting := get(w, func(ctx context.Context, tx *store.Tx) ([]slipway.Job, error) {
 		return tx.OpenJobsHeard(ctx, acmes, now.Add(-time.Hour), 10)
 	})
