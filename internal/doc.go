@@ -14,9 +14,9 @@
 // and without a cluster. Loading a driver uses its check.
 //
 // Beside the flow stand slipway (the nouns and their legal moves), spec (the files that
-// people write), store (SQL, a file per noun, on two databases), auth, secret, redact and
-// config, wire and client (the API as types, and its client), and server, where the parts
-// meet.
+// people write), store (SQL, a file per noun, on two databases), auth, secret, redact,
+// plaintext and joblog (what programs and jobs print, as text that may be shown), config,
+// wire and client (the API as types, and its client), and server, where the parts meet.
 //
 // Five rules make the flow safe, and the map holds them. An SDK is imported in one folder.
 // A client of the world cannot see the store, so it never writes state. The API and the

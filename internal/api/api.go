@@ -13,6 +13,7 @@ import (
 	"slipway.dev/slipway/contract"
 	"slipway.dev/slipway/internal/auth"
 	"slipway.dev/slipway/internal/change"
+	"slipway.dev/slipway/internal/joblog"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/view"
 	"slipway.dev/slipway/internal/wire"
@@ -27,6 +28,7 @@ type Dependencies struct {
 	Change *change.Service
 	View   *view.Reader
 	Events Events
+	Jobs   joblog.Source // reads steps and logs at the forge; nil: nothing does
 
 	Version      string          // of the server, for GET /installation
 	PrefectUI    func() string   // the address of Prefect's own pages; nil or empty: no links to them
@@ -101,6 +103,7 @@ func (s *service) build(mux *http.ServeMux) {
 	s.registerDrivers()
 	s.registerApplications()
 	s.registerDrift()
+	s.registerRunners()
 	s.registerTasks()
 	s.registerActionCalls()
 	s.registerUsers()
@@ -122,6 +125,7 @@ refusal is a problem (RFC 9457) with a kind to branch on and a hint to read.`
 const (
 	ordinaryTimeout = 30 * time.Second
 	checkTimeout    = 55 * time.Second // renders a chart
+	forgeTimeout    = 55 * time.Second // fetches from a forge
 	loadTimeout     = 4 * time.Minute  // asks Python about a driver's actions
 	maxWait         = 25               // seconds that a question may be held back
 )

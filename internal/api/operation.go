@@ -81,6 +81,13 @@ var operations = []operation{
 	{id: "plan-restore", method: post, path: "/applications/{application}/restore:plan", role: read, status: 200, tag: "backups", summary: "Say what a restore would do; writes nothing"},
 	{id: "restore-application", method: post, path: "/applications/{application}/restore", role: write, status: 202, tag: "backups", summary: "Ask for what is there to be overwritten by a backup"},
 
+	{id: "list-runner-pools", method: get, path: "/runner-pools", role: read, status: 200, tag: "runners", summary: "List the runner pools and how they stand"},
+	{id: "get-actions", method: get, path: "/applications/{application}/actions", role: read, status: 200, tag: "runners", summary: "Show an application's runner pools with their slots and jobs"},
+	{id: "list-slots", method: get, path: "/applications/{application}/actions/slots", role: read, status: 200, tag: "runners", summary: "List the slots of an application's pools, newest first"},
+	{id: "list-jobs", method: get, path: "/applications/{application}/actions/jobs", role: read, status: 200, tag: "runners", summary: "List the jobs that an application's pools serve, newest first"},
+	{id: "get-job", method: get, path: "/jobs/{host}/{job}", role: read, status: 200, tag: "runners", summary: "Show a job, known or not, and why it waits", timeout: forgeTimeout},
+	{id: "get-job-log", method: get, path: "/jobs/{host}/{job}/log", role: read, status: 200, tag: "runners", summary: "Fetch the log of a job that has ended, or search it; it is not stored", timeout: forgeTimeout},
+
 	{id: "list-tasks", method: get, path: "/tasks", role: read, status: 200, tag: "tasks", summary: "List tasks, newest first"},
 	{id: "get-task", method: get, path: "/tasks/{task}", role: read, status: 200, tag: "tasks", summary: "Show a task with its steps", timeout: (maxWait + 10) * time.Second},
 	{id: "cancel-task", method: post, path: "/tasks/{task}/cancel", role: write, status: 202, tag: "tasks", summary: "Ask for a task's end"},

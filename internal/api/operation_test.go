@@ -96,7 +96,7 @@ func TestRolesAreHeld(t *testing.T) {
 			continue
 		}
 		path := strings.NewReplacer("{project}", "shop", "{environment}", "dev", "{secret}", "s", "{driver}", "d", "{version}", "1.0.0",
-			"{application}", "1", "{revision}", "1", "{task}", "1", "{step}", "1", "{call}", "1", "{user}", "rex", "{token}", "1", "{location}", "l", "{backup}", "1").Replace(o.path)
+			"{application}", "1", "{revision}", "1", "{task}", "1", "{step}", "1", "{call}", "1", "{user}", "rex", "{token}", "1", "{location}", "l", "{backup}", "1", "{host}", "github.com", "{job}", "1").Replace(o.path)
 		r := w.do(o.method, path, "", nil)
 		if r.status != 401 || r.problem(t).Kind != string(slipway.Unauthenticated) || r.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s without credentials = %d %s, want 401", o.id, r.status, r.body)

@@ -39,6 +39,7 @@ type world struct {
 	auth     *auth.Authenticator
 	log      *logBuffer
 	stopping chan struct{}
+	jobs     *jobSource
 	admin    string // tokens
 	writer   string
 	reader   string
@@ -56,7 +57,7 @@ func newWorld(t *testing.T) *world {
 		_, err := tx.CreateInstallation(ctx, slipway.Installation{ID: "0a1b", ExternalID: "ext"})
 		return err
 	}))
-	w := &world{t: t, store: db.Store, log: &logBuffer{}, stopping: make(chan struct{})}
+	w := &world{t: t, store: db.Store, log: &logBuffer{}, stopping: make(chan struct{}), jobs: &jobSource{}}
 	log := newLog(w.log)
 	w.auth, err = auth.New(auth.Config{Store: db.Store, SetupSecretFile: filepath.Join(dir, "setup-secret"), Log: log})
 	check(t, err)
@@ -74,7 +75,7 @@ func newWorld(t *testing.T) *world {
 		Redactor: func(values ...string) func(string) string { return redact.New(values...).String }}
 	handler := Handler(Dependencies{
 		Auth: w.auth, Change: changes, View: view.New(db.Store),
-		Events: stream0{events}, Version: "1.2.3", Log: log, PrefectUI: func() string { return "http://prefect.example/" }, BundleBytes: 64 << 10, RequestBytes: 8 << 10, Stopping: w.stopping,
+		Events: stream0{events}, Jobs: w.jobs, Version: "1.2.3", Log: log, PrefectUI: func() string { return "http://prefect.example/" }, BundleBytes: 64 << 10, RequestBytes: 8 << 10, Stopping: w.stopping,
 	})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"slipway.dev/slipway/internal/plaintext"
 	"slipway.dev/slipway/internal/view"
 )
 
@@ -19,34 +20,10 @@ const (
 	maxJSON    = 4 << 10  // bytes of one JSON document of the audit or of a result
 )
 
-// plain frees text of what only a terminal understands: escape sequences, carriage
-// returns that write over a line, and other control codes. Text directions that can make
-// a page read otherwise than it is go too. Tabs and ends of lines stay.
-func plain(s string) string {
-	if !strings.ContainsFunc(s, isControl) && utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	b.Grow(len(s))
-	for i := 0; i < len(s); {
-		if n := escapeSequence(s[i:]); n > 0 {
-			i += n
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			b.WriteRune(utf8.RuneError)
-		case r == '\r' && i+1 < len(s) && s[i+1] != '\n':
-			b.WriteByte('\n')
-		case r == '\r' || isControl(r):
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
+// plain frees text of what only a terminal understands.
+func plain(s string) string { return plaintext.Of(s) }
+
+func isControl(r rune) bool { return plaintext.IsControl(r) }
 
 // sentence is plain text with a capital where a page wants one: errors and titles begin
 // small, for they also stand inside other sentences. A name in quotes stays as it is.
@@ -58,51 +35,6 @@ func sentence(s string) string {
 		return s
 	}
 	return string(unicode.ToUpper(r)) + s[n:]
-}
-
-func isControl(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return true
-	}
-	return unicode.IsControl(r)
-}
-
-// escapeSequence returns the length of the ANSI escape sequence at the start of s, 0 when
-// there is none. A sequence without its end is as long as the text, at most 256 bytes, so
-// that a stray escape does not swallow the rest.
-func escapeSequence(s string) int {
-	const most = 256
-	var csi bool
-	switch {
-	case strings.HasPrefix(s, "\x1b["):
-		csi = true
-	case strings.HasPrefix(s, "\x1b]"), strings.HasPrefix(s, "\x1bP"), strings.HasPrefix(s, "\x1b_"), strings.HasPrefix(s, "\x1b^"):
-	case strings.HasPrefix(s, "\x1b("), strings.HasPrefix(s, "\x1b)"):
-		return min(3, len(s))
-	case strings.HasPrefix(s, "\x1b"):
-		return min(2, len(s))
-	default:
-		return 0
-	}
-	for i := 2; i < len(s) && i < most; i++ {
-		c := s[i]
-		switch {
-		case csi && c >= 0x40 && c <= 0x7e:
-			return i + 1
-		case csi && (c < 0x20 || c > 0x7e):
-			return i
-		case !csi && c == '\a':
-			return i + 1
-		case !csi && c == '\x1b':
-			return min(i+2, len(s))
-		case !csi && c == '\n':
-			return i
-		}
-	}
-	return 2
 }
 
 // output is the part of a step's output that its task's page shows.

@@ -5,50 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/view"
 )
 
 // The tests here stand in the pure world.
-
-func TestPlain(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ name, in, want string }{
-		{"text stays", "ä line\n\ttabbed\n", "ä line\n\ttabbed\n"},
-		{"colours go", "\x1b[1;31mred\x1b[0m", "red"},
-		{"a title of the window goes", "\x1b]0;evil\x07after", "after"},
-		{"a link goes, its text stays", "\x1b]8;;http://x\x1b\\here\x1b]8;;\x1b\\", "here"},
-		{"a character set goes", "\x1b(Bplain", "plain"},
-		{"a stray escape takes one more", "\x1bMup", "up"},
-		{"an escape at the end", "end\x1b", "end"},
-		{"an open sequence does not swallow the rest", "\x1b]0;" + strings.Repeat("x", 300), "0;" + strings.Repeat("x", 300)},
-		{"a sequence that a new line breaks", "\x1b[31\nnext", "\nnext"},
-		{"ends of lines of another system", "a\r\nb\r\n", "a\nb\n"},
-		{"a line that writes over itself", "10%\r20%\r30%\n", "10%\n20%\n30%\n"},
-		{"bells and backspaces", "a\a\b\x00\x7f", "a"},
-		{"turned text", "abc\u202edef\u2066", "abcdef"},
-		{"what is no text", "a\xffb", "a\ufffdb"},
-	} {
-		if got := plain(tc.in); got != tc.want {
-			t.Errorf("%s: plain(%q) = %q, want %q", tc.name, tc.in, got, tc.want)
-		}
-	}
-}
-
-func FuzzPlain(f *testing.F) {
-	f.Add("\x1b[31mred\x1b[0m\r\n\x1b]0;x\x07")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := plain(s)
-		if strings.ContainsFunc(got, isControl) || !utf8.ValidString(got) {
-			t.Errorf("plain(%q) = %q", s, got)
-		}
-		if again := plain(got); again != got {
-			t.Errorf("plain is not settled: %q, then %q", got, again)
-		}
-	})
-}
 
 func TestSentence(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type JobPage struct {
 	Known bool // whether anything was heard of it
 	Why   Why
 	Slot  *SlotRow           // that it runs or ran on; nil: none of ours
-	Pool  slipway.RunnerPool // of an application that the caller sees, through which it can be read at the forge; zero: none
+	Pool  slipway.RunnerPool // that the caller sees, and that serves the job or ran it; zero: none
 }
 
 const (
@@ -338,11 +338,8 @@ func addJob(ctx context.Context, tx *store.Tx, s Situation, p *JobPage) error {
 	}
 	servers := newServers(reach)
 	first, served := servers.first(p.Job)
-	switch {
-	case served:
+	if served && s.mayWake(first) {
 		p.Pool = first
-	case len(reach) > 0:
-		p.Pool = reach[0]
 	}
 	for _, pool := range reach {
 		slots, err := tx.OpenSlots(ctx, pool.ID)
