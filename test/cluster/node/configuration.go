@@ -32,6 +32,7 @@ func identities() []pki.Identity {
 		{File: "kube-scheduler", CommonName: "system:kube-scheduler"},
 		{File: "kube-proxy", CommonName: "system:kube-proxy"},
 		{File: "dns", CommonName: "slipway:test-dns"},
+		{File: "network-policy", CommonName: "slipway:test-network-policy"},
 		{
 			File: "kubelet", CommonName: "system:node:" + NodeName, Organizations: []string{"system:nodes"},
 			Names: []string{NodeName}, Addresses: serverAddresses()[:1],
@@ -60,7 +61,8 @@ func (c Cluster) writeConfiguration() error {
 		c.path("config", "kube-proxy.kubeconfig"):              "kube-proxy",
 		c.path("config", "kubelet.kubeconfig"):                 "kubelet",
 		c.path("config", "dns.kubeconfig"):                     "dns",
-		c.Kubeconfig():                                         "admin",
+		c.path("config", "network-policy.kubeconfig"):          "network-policy",
+		c.Kubeconfig(): "admin",
 	} {
 		data, err := authority.Kubeconfig(c.APIServer(), identity)
 		if err != nil {

@@ -60,6 +60,9 @@ var DriverImages = []string{"docker.io/library/busybox:1.36.1", "docker.io/libra
 // for real where gVisor has no containerd shim. It isolates nothing.
 var Handlers = []string{"runc", "slipway-actions"}
 
+// runnersLabel marks a node that is prepared for runner pods.
+const runnersLabel = "slipway.dev/actions-runtime=ready"
+
 // Cluster is one test cluster, by the folder that holds everything it keeps.
 type Cluster struct {
 	Dir    string // the state

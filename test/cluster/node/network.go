@@ -45,7 +45,10 @@ func ensureNetwork(ctx context.Context) (made bool, err error) {
 	if err := run(ctx, "ip", "link", "set", Bridge, "up"); err != nil {
 		return made, fmt.Errorf("starting the pods' bridge: %w", err)
 	}
-	return made, ensureFirewall(ctx)
+	if err := ensureFirewall(ctx); err != nil {
+		return made, err
+	}
+	return made, ensurePolicyQueues(ctx)
 }
 
 // chain is our own in the firewall. It stands after those of Kubernetes.
@@ -69,11 +72,16 @@ func ensureFirewall(ctx context.Context) error {
 	if output, err := restore.CombinedOutput(); err != nil {
 		return fmt.Errorf("writing the firewall's rules: %w: %s", err, bytes.TrimSpace(output))
 	}
-	for _, from := range []string{"FORWARD", "OUTPUT"} {
-		if run(ctx, "iptables", "--wait", "10", "-C", from, "-j", chain) == nil {
+	return jump(ctx, "filter", chain, "FORWARD", "OUTPUT")
+}
+
+// jump makes chains of a table lead to one of ours.
+func jump(ctx context.Context, table, to string, from ...string) error {
+	for _, each := range from {
+		if run(ctx, "iptables", "--wait", "10", "-t", table, "-C", each, "-j", to) == nil {
 			continue
 		}
-		if err := run(ctx, "iptables", "--wait", "10", "-A", from, "-j", chain); err != nil {
+		if err := run(ctx, "iptables", "--wait", "10", "-t", table, "-A", each, "-j", to); err != nil {
 			return fmt.Errorf("writing the firewall's rules: %w", err)
 		}
 	}
@@ -123,7 +131,7 @@ func removeBridge(ctx context.Context) error {
 // The firewall's commands and tables in which Kubernetes and its network plugins work.
 var (
 	firewallCommands = []string{"iptables", "ip6tables"}
-	firewallTables   = []string{"filter", "nat", "mangle"}
+	firewallTables   = []string{"filter", "nat", "mangle", "security"}
 )
 
 // firewallChains lists the chains that are there, by command and table.
@@ -190,7 +198,7 @@ func removalScript(table string, rules, keep []string) string {
 	var ours []string
 	for _, rule := range rules {
 		name, ok := strings.CutPrefix(rule, "-N ")
-		if ok && (name == chain || strings.HasPrefix(name, "KUBE-") || strings.HasPrefix(name, "CNI-")) && !slices.Contains(keep, name) {
+		if ok && (strings.HasPrefix(name, chain) || strings.HasPrefix(name, "KUBE-") || strings.HasPrefix(name, "CNI-")) && !slices.Contains(keep, name) {
 			ours = append(ours, name)
 		}
 	}

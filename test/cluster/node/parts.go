@@ -27,7 +27,7 @@ type part struct {
 }
 
 // binaries are the folders of the programs that are compiled here.
-type binaries struct{ kubernetes, dns string }
+type binaries struct{ kubernetes, dns, policy string }
 
 // parts lists the programs in the order in which they are started. They end in the
 // reverse order, so that each still finds what it depends on.
@@ -100,6 +100,16 @@ func (c Cluster) parts(built binaries) []part {
 			reads:   []string{config("kube-scheduler.kubeconfig")},
 			args: append(c.client("kube-scheduler", schedulerPort),
 				"--cert-dir="+c.path("run", "kube-scheduler")),
+		},
+		{
+			// Before the kubelet, so that no pod begins without it.
+			name: "network-policy", program: filepath.Join(built.policy, "policy"), within: time.Minute,
+			healthy: queuesAreRead,
+			reads:   []string{config("network-policy.kubeconfig")},
+			args: []string{
+				"-kubeconfig", config("network-policy.kubeconfig"), "-node", NodeName, "-pods", PodNetwork, "-machine", NodeAddress,
+				"-gate", strconv.Itoa(gateQueue), "-queue", strconv.Itoa(policyQueue),
+			},
 		},
 		{
 			name: "kubelet", listens: []string{fmt.Sprintf("%s:%d", NodeAddress, kubeletPort), loopback(kubeletHealthPort)},

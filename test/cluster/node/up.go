@@ -90,6 +90,10 @@ func (c Cluster) start(ctx context.Context, built binaries) (bool, error) {
 	if err := waitFor(ctx, 2*time.Minute, c.nodeReady, nil); err != nil {
 		return false, fmt.Errorf("waiting for the node: %w\n%s", err, c.keeper().LogTail("kubelet", 15))
 	}
+	// Runner pods are only put on nodes that say they are prepared.
+	if err := run(ctx, c.path("kubectl"), "--kubeconfig", c.Kubeconfig(), "label", "--overwrite", "node", NodeName, runnersLabel); err != nil {
+		return false, fmt.Errorf("marking the node as prepared for runners: %w", err)
+	}
 	if !made {
 		return false, nil
 	}
@@ -186,6 +190,9 @@ func (c Cluster) build(ctx context.Context) (binaries, error) {
 		return binaries{}, err
 	}
 	if built.dns, err = builder.Build(ctx, prepare.DNS); err != nil {
+		return binaries{}, err
+	}
+	if built.policy, err = builder.Build(ctx, prepare.Policy); err != nil {
 		return binaries{}, err
 	}
 	return built, nil

@@ -56,6 +56,9 @@ var Kubernetes = Program{
 // DNS is CoreDNS with the plugins that a cluster needs.
 var DNS = Program{Name: "dns", Dir: "programs/dns", Version: "dns", Takes: "about a minute the first time"}
 
+// Policy makes NetworkPolicies hold.
+var Policy = Program{Name: "policy", Dir: "programs/policy", Version: "policy", Takes: "two minutes the first time"}
+
 // Pause is the first process of every pod. It lies in this module, and builds at once.
 var Pause = Program{Name: "pause", Dir: "cmd/pause", Version: "pause", Takes: "a moment"}
 

@@ -17,6 +17,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -33,16 +34,25 @@ func main() {
 	node := flag.String("node", "", "the node whose pods are looked after")
 	queue := flag.Int("queue", 0, "the kernel's queue in which packets wait for the verdict")
 	gate := flag.Int("gate", 0, "the queue in which they wait before that, until their pods are known")
+	podNetwork := flag.String("pods", "", "the network of the pods")
+	machine := flag.String("machine", "", "the machine's own address in it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *kubeconfig, *node, *gate, *queue); err != nil {
+	network, err := netip.ParsePrefix(*podNetwork)
+	if err == nil {
+		err = run(ctx, *kubeconfig, *node, *gate, *queue, func(ip string) bool {
+			address, err := netip.ParseAddr(ip)
+			return err == nil && network.Contains(address) && ip != *machine
+		})
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "policy:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kubeconfig, node string, gate, queue int) error {
+func run(ctx context.Context, kubeconfig, node string, gate, queue int, isPod func(ip string) bool) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
@@ -68,6 +78,9 @@ func run(ctx context.Context, kubeconfig, node string, gate, queue int) error {
 		}
 	}
 	held, err := openGate(ctx, gate, func(ip string) bool {
+		if !isPod(ip) {
+			return true
+		}
 		all, err := pods.Lister().List(labels.Everything())
 		if err != nil {
 			return true // the lister reads memory
