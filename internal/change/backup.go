@@ -68,6 +68,9 @@ func installed(ctx context.Context, tx *store.Tx, c slipway.Caller, id int64) (a
 	if app, err = application(ctx, tx, c, id); err != nil {
 		return app, on, d, err
 	}
+	if err := app.DriverOnly("nothing to back up or to restore: its runners keep nothing", ""); err != nil {
+		return app, on, d, err
+	}
 	switch {
 	case app.Deleting:
 		return app, on, d, slipway.Errorf(slipway.Conflict, "%s is being deleted", app.Ref()).WithHint("its backups stay; see them with  slipway backup list")

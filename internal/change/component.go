@@ -52,6 +52,9 @@ func (s *Service) turn(ctx context.Context, c slipway.Caller, in ComponentsInput
 		if err != nil {
 			return started{}, err
 		}
+		if err := app.DriverOnly("no components to "+how.verb, "pause its pools with  slipway runners pause "+app.Ref()); err != nil {
+			return started{}, err
+		}
 		if err := changeable(app); err != nil {
 			return started{}, err
 		}

@@ -46,13 +46,24 @@ func (s *Service) Delete(ctx context.Context, c slipway.Caller, in DeleteInput) 
 				return started{}, err
 			}
 		}
+		if err := s.pools(ctx, tx, app, func(p slipway.RunnerPool) error { return tx.SetRunnerPoolDeleting(ctx, p.ID, true) }); err != nil {
+			return started{}, err
+		}
 		t, err := s.begin(ctx, tx, app, slipway.Task{Kind: slipway.DeleteTask, Title: "delete " + app.Name, ChangeID: change.ID, RequestedBy: c.UserName})
 		if err != nil {
 			return started{}, err
 		}
 		err = record(ctx, tx, c, deed{"application.delete", "application", app.ID, app.Ref(),
-			facts{"revision": app.Revision, "version": app.AppVersion, "driver": app.DriverName + " " + app.DriverVersion},
+			deleted(app),
 			facts{"change": change.Number, "task": t.ID, "overtake": in.Overtake}})
 		return started{app.ID, change.ID, t.ID, waiting(open, in.Overtake)}, err
 	})
+}
+
+// deleted is what the audit keeps of an application that goes.
+func deleted(app slipway.Application) facts {
+	if app.Kind == slipway.RunnerApplication {
+		return facts{"revision": app.Revision}
+	}
+	return facts{"revision": app.Revision, "version": app.AppVersion, "driver": app.DriverName + " " + app.DriverVersion}
 }

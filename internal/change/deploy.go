@@ -96,7 +96,7 @@ func (s *Service) accept(ctx context.Context, tx *store.Tx, c slipway.Caller, in
 		overtake, warnings = true, p.warnings()
 	}
 	if p.app.ID == 0 {
-		p.app, err = tx.CreateApplication(ctx, slipway.Application{EnvironmentID: p.env.ID, Name: p.spec.Name, Kind: slipway.DriverApplication,
+		p.app, err = tx.CreateApplication(ctx, slipway.Application{EnvironmentID: p.env.ID, Name: p.spec.Name, Kind: p.spec.Kind(),
 			AppVersion: p.spec.App.Version, DriverName: p.driver.Name, DriverVersion: p.driver.Version})
 		if err != nil {
 			return started{}, late(err)
@@ -124,14 +124,18 @@ func (s *Service) enact(ctx context.Context, tx *store.Tx, c slipway.Caller, p p
 	if err != nil {
 		return started{}, err
 	}
+	if err := s.putPools(ctx, tx, p); err != nil {
+		return started{}, err
+	}
 	t, err := s.begin(ctx, tx, p.app, slipway.Task{Kind: taskKind[p.kind], Title: p.title(), ChangeID: change.ID, RequestedBy: c.UserName})
 	if err != nil {
 		return started{}, err
 	}
-	err = record(ctx, tx, c, deed{"application." + string(p.kind), "application", p.app.ID, p.app.Ref(), p.before(), facts{
-		"revision": revision, "change": change.Number, "task": t.ID, "overtake": overtake,
-		"version": p.spec.App.Version, "driver": p.driver.Name + " " + p.driver.Version, "diff": spec.Diff(p.wanted.Spec, p.spec),
-	}})
+	after := facts{"revision": revision, "change": change.Number, "task": t.ID, "overtake": overtake, "diff": spec.Diff(p.wanted.Spec, p.spec)}
+	if p.app.Kind == slipway.DriverApplication {
+		after["version"], after["driver"] = p.spec.App.Version, p.driver.Name+" "+p.driver.Version
+	}
+	err = record(ctx, tx, c, deed{"application." + string(p.kind), "application", p.app.ID, p.app.Ref(), p.before(), after})
 	return started{p.app.ID, change.ID, t.ID, warnings}, err
 }
 
@@ -143,6 +147,8 @@ var taskKind = map[slipway.ChangeKind]slipway.TaskKind{
 // title says in a line what the task does: "upgrade guestbook to 1.1.0".
 func (p *prepared) title() string {
 	switch {
+	case p.kind == slipway.InstallChange && p.spec.Kind() == slipway.RunnerApplication:
+		return "set up the runner pools of " + p.spec.Name
 	case p.kind == slipway.InstallChange:
 		return "install " + p.spec.Name + " " + p.spec.App.Version
 	case p.kind == slipway.ConfigureChange && p.target > 0:
@@ -162,6 +168,9 @@ func (p *prepared) title() string {
 func (p *prepared) before() facts {
 	if p.wanted.Number == 0 {
 		return nil
+	}
+	if p.app.Kind == slipway.RunnerApplication {
+		return facts{"revision": p.wanted.Number}
 	}
 	return facts{"revision": p.wanted.Number, "version": p.wanted.Spec.App.Version,
 		"driver": p.wanted.Spec.Driver.Name + " " + p.wanted.Spec.Driver.Version}

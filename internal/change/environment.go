@@ -123,6 +123,8 @@ func checkNamespace(f *faults, ns string) {
 	switch {
 	case len(ns) > maxNamespace || !namespacePattern.MatchString(ns):
 		f.add("namespace", fmt.Sprintf("%q cannot name a namespace", ns), "use lower-case letters, digits and hyphens, at most 63 characters")
+	case slipway.IsRunnerNamespace(ns):
+		f.add("namespace", fmt.Sprintf("%q is how the namespaces of runner applications are called", ns), "name another")
 	case ns == "default" || strings.HasPrefix(ns, "kube-"):
 		// What a driver's chart does in there could take the cluster down.
 		f.add("namespace", fmt.Sprintf("the namespace %s belongs to the cluster itself", ns), "leave it out, or name another")

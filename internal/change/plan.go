@@ -30,6 +30,7 @@ type Plan struct {
 	RestartsKnown bool
 	RestartsWhy   string   // when not known: why
 	Stops         []string // components that the driver says it stops meanwhile
+	Pools         []PlannedPool
 	Warnings      []string
 }
 
@@ -59,7 +60,8 @@ func (h PlannedHook) String() string {
 }
 
 // Summary is the plan's last line: "runs: upgrade pre (backup), upgrade (migrate) ·
-// restarts: web · stops meanwhile: worker". It is empty when nothing runs or restarts.
+// restarts: web · stops meanwhile: worker"; of a runner application it says what becomes of
+// each pool. It is empty when nothing runs or restarts.
 func (p Plan) Summary() string {
 	var parts []string
 	if len(p.Hooks) > 0 {
@@ -77,6 +79,9 @@ func (p Plan) Summary() string {
 	}
 	if len(p.Stops) > 0 {
 		parts = append(parts, "stops meanwhile: "+strings.Join(p.Stops, ", "))
+	}
+	for _, pool := range p.Pools {
+		parts = append(parts, pool.String())
 	}
 	return strings.Join(parts, " · ")
 }

@@ -30,7 +30,7 @@ func (s *Service) Plan(ctx context.Context, c slipway.Caller, in SpecInput) (Pla
 		if p, err = prepare(ctx, tx, c, parsed); err != nil {
 			return err
 		}
-		if p.kind != slipway.InstallChange && s.Renderer != nil {
+		if p.kind != slipway.InstallChange && s.Renderer != nil && p.spec.Kind() == slipway.DriverApplication {
 			r, err = gather(ctx, tx, &p)
 		}
 		return err
@@ -44,7 +44,7 @@ func (s *Service) Plan(ctx context.Context, c slipway.Caller, in SpecInput) (Pla
 // withRestarts is the plan with what only a rendering can tell.
 func (s *Service) withRestarts(ctx context.Context, p *prepared, r rendering) (out Plan, err error) {
 	out = p.plan()
-	if p.kind == slipway.InstallChange {
+	if p.kind == slipway.InstallChange || p.spec.Kind() == slipway.RunnerApplication {
 		out.RestartsKnown = true // nothing runs that could restart
 		return out, nil
 	}
@@ -65,7 +65,7 @@ func (p *prepared) plan() Plan {
 		Revision: p.app.Revision, NewRevision: p.app.Revision + 1, Target: p.target,
 		FromVersion: p.stand.from.app, Version: p.spec.App.Version, Driver: p.spec.Driver,
 		Diff: spec.Diff(p.wanted.Spec, p.spec), Hooks: plannedHooks(p.acting().Spec, p.kind), Stops: plannedStops(p.acting().Spec, p.kind),
-		Warnings: waiting(p.open, false),
+		Warnings: waiting(p.open, false), Pools: p.plannedPools(),
 	}
 	if p.kind == slipway.UpgradeChange && p.spec.Backup != nil && p.spec.Backup.BeforeUpgrade {
 		out.Hooks = append([]PlannedHook{{Hook: slipway.BackupHook, Mode: slipway.Core}}, out.Hooks...)
@@ -79,6 +79,9 @@ func (p *prepared) plan() Plan {
 
 // warnings are what a person should know beyond the diff.
 func (p *prepared) warnings() []string {
+	if p.spec.Kind() == slipway.RunnerApplication {
+		return p.runnerWarnings()
+	}
 	var out []string
 	switch {
 	case p.kind == slipway.InstallChange && p.app.ID != 0 && len(plannedHooks(p.acting().Spec, p.kind)) > 0:

@@ -27,9 +27,6 @@ func parse(in SpecInput) (parsed, error) {
 	if err != nil {
 		return parsed{}, err
 	}
-	if s.Kind() == slipway.RunnerApplication {
-		return parsed{}, slipway.Errorf(slipway.Invalid, "%s is a runner application, and this slipway runs none yet", in.File)
-	}
 	return parsed{in: in, spec: s, at: spec.PositionsOf(in.Source, in.File)}, nil
 }
 
@@ -46,6 +43,7 @@ type prepared struct {
 	target int64           // of a rollback: the revision whose content comes back
 	ahead  string          // why the data may be ahead of the version that runs; empty: nothing tells so
 	left   *slipway.Driver // of a rollback: the driver that is left behind, whose actions run
+	pools  []poolChange    // of a runner application
 }
 
 // acting is the driver whose actions the hooks of the change run.
@@ -65,6 +63,9 @@ func prepare(ctx context.Context, tx *store.Tx, c slipway.Caller, p parsed) (pre
 	}
 	if err := out.find(ctx, tx); err != nil {
 		return out, err
+	}
+	if p.spec.Kind() == slipway.RunnerApplication {
+		return out, out.prepareRunners(ctx, tx)
 	}
 	f, err := out.check(ctx, tx)
 	if err != nil {
@@ -93,11 +94,11 @@ func (p *prepared) find(ctx context.Context, tx *store.Tx) (err error) {
 	if p.app.Deleting {
 		return beingDeleted(p.app, p.open)
 	}
-	if p.app.Kind != slipway.DriverApplication {
-		return slipway.Errorf(slipway.Conflict, "%s is a %s application, and this is one with a driver", p.app.Ref(), p.app.Kind).
+	if p.app.Kind != p.spec.Kind() {
+		return slipway.Errorf(slipway.Conflict, "%s is a %s application, and cannot become a %s application", p.app.Ref(), p.app.Kind, p.spec.Kind()).
 			WithHint("take another name")
 	}
-	if p.wanted, err = tx.Revision(ctx, p.app.ID, p.app.Revision); err != nil {
+	if p.wanted, err = tx.Revision(ctx, p.app.ID, p.app.Revision); err != nil || p.app.Kind == slipway.RunnerApplication {
 		return err
 	}
 	p.stand, err = standingOf(ctx, tx, p.app, p.wanted)
@@ -239,6 +240,13 @@ func (p *prepared) unknownSecrets(ctx context.Context, tx *store.Tx) (f faults, 
 		set := p.spec.Components[component].Secrets
 		for _, variable := range sorted(set) {
 			fault(set[variable], "components", component, "secrets", variable)
+		}
+	}
+	for _, service := range sorted(p.spec.Services) {
+		a := p.spec.Services[service].Actions
+		fault(a.Credential, "services", service, "actions", "credential")
+		if a.JobsCredential != "" {
+			fault(a.JobsCredential, "services", service, "actions", "jobs_credential")
 		}
 	}
 	for _, parameter := range sorted(p.spec.Parameters) {

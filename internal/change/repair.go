@@ -31,6 +31,9 @@ func (s *Service) Repair(ctx context.Context, c slipway.Caller, in RepairInput) 
 		if err != nil {
 			return started{}, err
 		}
+		if err := app.DriverOnly("nothing to repair: what its pools need they put back themselves", ""); err != nil {
+			return started{}, err
+		}
 		switch {
 		case app.Deleting:
 			return started{}, slipway.Errorf(slipway.Conflict, "%s is being deleted", app.Ref()).WithHint("there is nothing to repair any more")
@@ -77,6 +80,9 @@ func (s *Service) CheckDrift(ctx context.Context, c slipway.Caller, applicationI
 	err = s.Store.InTx(ctx, func(tx *store.Tx) error {
 		app, err := application(ctx, tx, c, applicationID)
 		if err != nil {
+			return err
+		}
+		if err := app.DriverOnly("no drift to look for: what its pools need they put back themselves", ""); err != nil {
 			return err
 		}
 		if app.Applied == 0 || app.Deleting {

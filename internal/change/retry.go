@@ -108,7 +108,7 @@ func prepareRetry(ctx context.Context, tx *store.Tx, c slipway.Caller, in RetryI
 	if err != nil {
 		return r, err
 	}
-	if r.resume, r.plan.Steps, err = resume(r.task, d.Spec, steps, in); err != nil {
+	if r.resume, r.plan.Steps, err = resume(r.task, slipway.PlannedSteps(r.app.Kind, r.task.Kind, d.Spec), d.Spec, steps, in); err != nil {
 		return r, err
 	}
 	r.plan.Task, r.plan.Attempt, r.plan.Stops = r.task, r.task.Attempt+1, stopsOf(d.Spec, r.plan.Steps)
@@ -135,7 +135,7 @@ func driverOfHooks(ctx context.Context, tx *store.Tx, ch slipway.Change) (slipwa
 		number = ch.FromRevision // the later driver undoes what it did
 	}
 	rev, err := tx.Revision(ctx, ch.ApplicationID, number)
-	if err != nil {
+	if err != nil || rev.DriverDigest == "" { // of a runner application
 		return slipway.Driver{}, err
 	}
 	return tx.DriverByDigest(ctx, rev.DriverDigest)

@@ -38,15 +38,14 @@ type RetryStep struct {
 	Irreversible bool             // what an action that runs does cannot be undone
 }
 
-// resume decides what a retry takes over, and lists what it will go through. It calls
-// nobody.
+// resume decides what a retry takes over of all the steps of a task, and lists what it will
+// go through. It calls nobody.
 //
 // Without being told otherwise it begins with the step that failed, and of that step's
 // actions leaves out those that were completed: the order within a mode is not defined, so
 // none of them may count on another. A create begins with its first step, since its setup
 // must be whole. The check changes nothing, and always comes.
-func resume(t slipway.Task, d slipway.DriverSpec, steps []slipway.Step, in RetryInput) (slipway.Resume, []RetryStep, error) {
-	all := slipway.PlannedSteps(t.Kind, d)
+func resume(t slipway.Task, all []slipway.PlannedStep, d slipway.DriverSpec, steps []slipway.Step, in RetryInput) (slipway.Resume, []RetryStep, error) {
 	done, begun := map[string]int64{}, map[string]bool{}
 	for key, task := range t.Resume.Done {
 		done[key], begun[key] = task, true

@@ -69,7 +69,7 @@ func TestWhatARetryRepeats(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r, steps, err := resume(tc.task, d, tc.steps, tc.in)
+			r, steps, err := resume(tc.task, slipway.PlannedSteps(slipway.DriverApplication, tc.task.Kind, d), d, tc.steps, tc.in)
 			got := fmt.Sprintf("refused: %v", err)
 			if err == nil {
 				got = fmt.Sprintf("%s | from %s | stops %s", fates(steps), r.From, strings.Join(stopsOf(d, steps), ", "))

@@ -123,6 +123,18 @@ func TestWhoMayDoWhat(t *testing.T) {
 			_, err := w.s.Delete(ctx, c, DeleteInput{ApplicationID: app.ID})
 			return err
 		}},
+		{"PausePools", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.PausePools(ctx, c, PoolsInput{ApplicationID: app.ID})
+			return err
+		}},
+		{"ResumePools", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.ResumePools(ctx, c, PoolsInput{ApplicationID: app.ID})
+			return err
+		}},
+		{"ForgetRunners", slipway.Administrator, false, func(c slipway.Caller) error {
+			_, err := w.s.ForgetRunners(ctx, c, PoolsInput{ApplicationID: app.ID})
+			return err
+		}},
 		{"CreateToken", slipway.ReadOnly, true, func(c slipway.Caller) error {
 			_, err := w.s.CreateToken(ctx, c, CreateTokenInput{Name: "x", Project: "shop"})
 			return err

@@ -128,8 +128,9 @@ func settledDown(app slipway.Application, open []slipway.Task, c slipway.Caller)
 	switch {
 	case app.Deleting:
 		return beingDeleted(app, open)
-	case app.Kind != slipway.DriverApplication:
-		return slipway.Errorf(slipway.Conflict, "%s is a %s application, which has no rollback", app.Ref(), app.Kind)
+	case app.Kind == slipway.RunnerApplication:
+		return app.DriverOnly("no driver that knows a way back",
+			fmt.Sprintf("deploy the file of an earlier revision: slipway applications revisions %s NUMBER > %s.toml prints it", app.Ref(), app.Name))
 	case app.Applied == 0:
 		return slipway.Errorf(slipway.Conflict, "%s is not installed yet", app.Ref()).WithHint("wait for its install to succeed, or retry it")
 	case c.TaskID != 0 && holds(open, c.TaskID):

@@ -39,6 +39,9 @@ func (s *Service) CancelTask(ctx context.Context, c slipway.Caller, id int64) (o
 			if err := tx.KeepApplication(ctx, app.ID); err != nil {
 				return err
 			}
+			if err := s.keepPools(ctx, tx, app); err != nil {
+				return err
+			}
 		}
 		if err := s.afterCancel(ctx, tx, app, out); err != nil {
 			return err

@@ -24,6 +24,9 @@ func (s *Service) Validate(ctx context.Context, c slipway.Caller, in SpecInput) 
 			_, err := prepare(ctx, tx, c, p)
 			return err
 		}
+		if p.spec.Kind() == slipway.RunnerApplication {
+			return nil // the file alone has told everything
+		}
 		alone := prepared{parsed: p}
 		d, err := tx.Driver(ctx, p.spec.Driver.Name, p.spec.Driver.Version)
 		var f faults

@@ -16,6 +16,7 @@ func (l *loader) check() {
 	l.checkListen()
 	l.checkURLs()
 	l.checkProxies()
+	l.checkRunners()
 	for _, f := range []struct{ key, path string }{
 		{"secrets.key_file", l.c.Secrets.KeyFile}, {"kubernetes.kubeconfig", l.c.Kubernetes.Kubeconfig}, {"prefect.auth_file", l.c.Prefect.AuthFile},
 	} {
@@ -165,5 +166,24 @@ func (l *loader) checkProxies() {
 	}
 	if len(l.c.TrustedProxies) > 0 && !l.c.BehindProxy {
 		l.wrong("trusted_proxies", "set behind_proxy = true as well", "no proxy is said to be in front")
+	}
+}
+
+func (l *loader) checkRunners() {
+	r := l.c.Runners
+	for key, image := range map[string]string{"runners.image": r.Image, "runners.docker_image": r.DockerImage} {
+		if image != "" && strings.ContainsAny(image, " \t\n") {
+			l.wrong(key, "write name:tag@sha256:…", "it is not the name of an image")
+		}
+	}
+	for _, n := range r.AllowEgress {
+		if _, err := netip.ParsePrefix(n); err != nil {
+			l.wrong("runners.allow_egress", "write 10.20.0.0/16", "%q is not a network", n)
+		}
+	}
+	for _, a := range r.DNS {
+		if _, err := netip.ParseAddr(a); err != nil {
+			l.wrong("runners.dns", "write 169.254.20.10", "%q is not an address", a)
+		}
 	}
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Python         Python     `key:"python"`
 	Actions        Actions    `key:"actions"`
 	Backup         Backup     `key:"backup"`
+	Runners        Runners    `key:"runners"`
 	Limits         Limits     `key:"limits"`
 	ShutdownGrace  Duration   `key:"shutdown_grace" default:"30s" doc:"How long a server that is asked to stop lets running requests and steps end before it cuts them off; what is cut off goes on at the next start."`
 
@@ -81,6 +82,16 @@ type Actions struct {
 // Backup says how backups are carried.
 type Backup struct {
 	Image string `key:"image" doc:"The container image with this Slipway, whose program slipway carries the bytes of backups inside the cluster. Empty: nothing can be backed up or restored."`
+}
+
+// Runners is what all runner pools of the installation have in common.
+type Runners struct {
+	Image       string   `key:"image" doc:"The image of runner pods, pinned by its digest: the runner program in /home/runner, for user 1001, with sh and cp. Empty: no runner is launched, and each pool says so."`
+	DockerImage string   `key:"docker_image" doc:"The image of the Docker daemon beside each runner, pinned by its digest: dockerd, the docker client, sh, ip and iptables-legacy. Empty: no runner is launched."`
+	AllowEgress []string `key:"allow_egress" doc:"Networks that runners may reach although they are private, such as that of a GitHub Enterprise Server: 10.20.0.0/16."`
+	DNS         []string `key:"dns" doc:"Addresses of name servers beside the cluster's own that runners may ask, such as that of a cache on each node: 169.254.20.10."`
+	Mirror      bool     `key:"mirror" default:"false" doc:"Runners may reach the installation's mirror of Docker Hub, the pod registry-mirror in the namespace slipway-actions-mirror, and their Docker daemons ask it first."`
+	Max         int64    `key:"max" default:"0" min:"0" max:"100000" doc:"The most runners of all pools at once. Pools of a higher priority come first, equals take turns. 0: no such limit."`
 }
 
 // Limits bounds what the server takes in.

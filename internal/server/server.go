@@ -171,6 +171,7 @@ func (s *Server) handle() {
 		RunDir: s.Config.DataDir + "/runs", APIURLs: s.actionURLs, CAFile: s.Config.TLS.CertFile,
 		ClusterName: "default", ImageAfter: time.Duration(s.Config.Actions.ImageWait),
 		MoverImage:      s.Config.Backup.Image,
+		Runners:         application.Runners{AllowEgress: s.Config.Runners.AllowEgress, DNS: s.Config.Runners.DNS, Mirror: s.Config.Runners.Mirror},
 		PrefectPatience: time.Duration(s.Config.Actions.PrefectRetry), MaxRunning: int(s.Config.Actions.MaxRunning),
 		Log: s.log,
 	})

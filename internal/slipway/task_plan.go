@@ -13,10 +13,13 @@ type PlannedStep struct {
 // CheckStep is the key of the step that looks before anything changes.
 const CheckStep = "check"
 
-// PlannedSteps lists the steps of a whole task, in order, for a driver whose actions its
-// hooks run. It only foretells: the reconciler alone decides, and a test holds the two to
+// PlannedSteps lists the steps of a whole task of an application, in order; of a driver
+// application for the driver whose actions its hooks run. It only foretells: the reconciler alone decides, and a test holds the two to
 // the same keys and names.
-func PlannedSteps(kind TaskKind, d DriverSpec) []PlannedStep {
+func PlannedSteps(of ApplicationKind, kind TaskKind, d DriverSpec) []PlannedStep {
+	if of == RunnerApplication {
+		return runnerSteps(kind)
+	}
 	check := PlannedStep{Key: CheckStep, Name: "Check the change"}
 	apply := PlannedStep{Key: "apply", Name: "Apply the configuration"}
 	ready := PlannedStep{Key: "ready", Name: "Wait until it is ready"}
@@ -69,4 +72,24 @@ func PlannedSteps(kind TaskKind, d DriverSpec) []PlannedStep {
 		all = append(all, PlannedStep{Key: "remove", Name: "Remove the release"}, PlannedStep{Key: "purge", Name: "Close the record"})
 	}
 	return all
+}
+
+// runnerSteps are those of a runner application. Its tasks are short: the pools work on by
+// themselves.
+func runnerSteps(kind TaskKind) []PlannedStep {
+	switch kind {
+	case InstallTask, ConfigureTask:
+		return []PlannedStep{
+			{Key: CheckStep, Name: "Check the change"},
+			{Key: "namespace", Name: "Prepare the namespace of the runners"},
+			{Key: "pools", Name: "Hand over to the pools"},
+		}
+	case DeleteTask:
+		return []PlannedStep{
+			{Key: "drain", Name: "Wait until no runner is left"},
+			{Key: "remove", Name: "Remove the namespace of the runners"},
+			{Key: "purge", Name: "Close the record"},
+		}
+	}
+	return nil
 }

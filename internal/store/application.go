@@ -12,9 +12,13 @@ const applicationSelect = `SELECT a.id, a.environment_id, p.name, e.name, e.name
 	FROM applications a JOIN environments e ON e.id = a.environment_id JOIN projects p ON p.id = e.project_id`
 
 func readApplication(scan scan) (a slipway.Application, err error) {
-	return a, scan(&a.ID, &a.EnvironmentID, &a.Project, &a.Environment, &a.Namespace, &a.Name, &a.Kind, &a.Revision, &a.Applied,
+	err = scan(&a.ID, &a.EnvironmentID, &a.Project, &a.Environment, &a.Namespace, &a.Name, &a.Kind, &a.Revision, &a.Applied,
 		&a.AppVersion, &a.DriverName, &a.DriverVersion, &a.State, &a.Message, &a.LastChange, &a.Deleting,
 		at(&a.CreatedAt), at(&a.UpdatedAt))
+	if a.Kind == slipway.RunnerApplication {
+		a.Namespace = slipway.RunnerNamespace(a.Namespace, a.ID)
+	}
+	return a, err
 }
 
 // CreateApplication adds an application in state accepted, without a revision yet. It

@@ -15,8 +15,10 @@ const poolSelect = `SELECT p.id, p.application_id, a.environment_id, pr.name, e.
 	JOIN projects pr ON pr.id = e.project_id LEFT JOIN pool_activity v ON v.pool_id = p.id`
 
 func readPool(scan scan) (p slipway.RunnerPool, err error) {
-	return p, scan(&p.ID, &p.ApplicationID, &p.EnvironmentID, &p.Project, &p.Environment, &p.Application, &p.Namespace, &p.Service,
+	err = scan(&p.ID, &p.ApplicationID, &p.EnvironmentID, &p.Project, &p.Environment, &p.Application, &p.Namespace, &p.Service,
 		fromJSON(&p.Spec), &p.Generation, &p.Paused, &p.Deleting, at(&p.LastJobEvent), at(&p.CreatedAt), at(&p.UpdatedAt))
+	p.Namespace = slipway.RunnerNamespace(p.Namespace, p.ApplicationID)
+	return p, err
 }
 
 // PutRunnerPool writes what a team asks for, and makes the pool if there is none of the

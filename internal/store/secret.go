@@ -65,7 +65,8 @@ func (tx *Tx) AnySecret(ctx context.Context) (bool, error) {
 }
 
 // SecretUses lists, as shop/production/guestbook, the applications of an environment whose
-// wanted revision names the secret, and the backup locations that do.
+// wanted revision names the secret, the backup locations that do, and the applications with
+// runners that were registered with it: it takes their registrations away again.
 func (tx *Tx) SecretUses(ctx context.Context, environmentID int64, name string) ([]string, error) {
 	refs, err := tx.specUses(ctx, environmentID, func(s slipway.ApplicationSpec) bool { return namesSecret(s, name) })
 	if err != nil {
@@ -77,7 +78,20 @@ func (tx *Tx) SecretUses(ctx context.Context, environmentID int64, name string) 
 			refs = append(refs, "the backup location "+l.Name)
 		}
 	}
-	return refs, err
+	if err != nil {
+		return nil, err
+	}
+	runners, err := all(ctx, tx, func(scan scan) (ref string, err error) {
+		var project, environment, application string
+		err = scan(&project, &environment, &application)
+		return "runners of " + slipway.EnvironmentRef(project, environment) + "/" + application + " that are not cleaned up yet", err
+	}, `SELECT DISTINCT pr.name, e.name, a.name FROM runner_slots s JOIN runner_pools p ON p.id = s.pool_id
+		JOIN applications a ON a.id = p.application_id JOIN environments e ON e.id = a.environment_id JOIN projects pr ON pr.id = e.project_id
+		WHERE a.environment_id = ? AND s.credential = ? AND s.closed_at IS NULL ORDER BY a.name`, environmentID, name)
+	if err != nil {
+		return nil, fmt.Errorf("look for runners registered with secret %s: %w", name, err)
+	}
+	return append(refs, runners...), nil
 }
 
 // specUses lists the applications of an environment whose wanted spec fits.
@@ -113,6 +127,11 @@ func namesSecret(s slipway.ApplicationSpec, name string) bool {
 			if n == name {
 				return true
 			}
+		}
+	}
+	for _, service := range s.Services {
+		if service.Actions.Credential == name || service.Actions.JobsCredential == name {
+			return true
 		}
 	}
 	for _, v := range s.Parameters {

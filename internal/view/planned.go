@@ -30,7 +30,7 @@ func plannedSteps(ctx context.Context, tx *store.Tx, p TaskPage) ([]PlannedStep,
 			return nil, err
 		}
 	}
-	planned := Planned(p.Task.Kind, d.Spec, p.Steps)
+	planned := Planned(p.Application.Kind, p.Task.Kind, d.Spec, p.Steps)
 	return slices.DeleteFunc(planned, func(s PlannedStep) bool { return p.Task.Resume.Done[s.Key] != 0 }), nil
 }
 
@@ -67,8 +67,8 @@ func kept(ctx context.Context, tx *store.Tx, t slipway.Task) ([]KeptStep, error)
 // Planned says which steps of a task are still to come. It only foretells: the reconciler
 // alone decides, and what it does differently shows as soon as it has done it. Keys and
 // names are the reconciler's.
-func Planned(kind slipway.TaskKind, d slipway.DriverSpec, done []Step) []PlannedStep {
-	all := slipway.PlannedSteps(kind, d)
+func Planned(of slipway.ApplicationKind, kind slipway.TaskKind, d slipway.DriverSpec, done []Step) []PlannedStep {
+	all := slipway.PlannedSteps(of, kind, d)
 	// Steps run in the order of the plan, so what stands before the last one that has begun
 	// will not come any more.
 	begun := -1

@@ -44,7 +44,7 @@ func TestPlanned(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, p := range Planned(tc.kind, tc.spec, tc.done) {
+			for _, p := range Planned(slipway.DriverApplication, tc.kind, tc.spec, tc.done) {
 				if p.Maybe {
 					p.Key += "?"
 				}

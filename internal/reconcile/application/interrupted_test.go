@@ -149,6 +149,13 @@ func (f *fakeWorld) EndMovesOf(ctx context.Context, _ slipway.Application, _ int
 	return f.call(ctx, "end moves", nil)
 }
 
+func (f *fakeWorld) PrepareRunners(ctx context.Context, s kube.RunnerSpace) error {
+	return f.call(ctx, fmt.Sprintf("prepare %d pools in %s", len(s.Pools), s.Application.Namespace), nil)
+}
+func (f *fakeWorld) RemoveRunners(ctx context.Context, app slipway.Application) error {
+	return f.call(ctx, "remove "+app.Namespace, nil)
+}
+
 type fakeCharts struct{ *fakeWorld }
 
 func (f fakeCharts) Chart(context.Context, slipway.ChartRef, string, string) (*helm.Chart, error) {

@@ -36,6 +36,14 @@ const (
 	ActRestoreVerify Act = "restore-verify" // the checksums of every file
 	ActRestoreStop   Act = "restore-stop"   // everything that writes
 	ActRestore       Act = "restore"        // the data of one component
+
+	// A runner application's own.
+	ActRunnersCheck  Act = "runners-check"  // everything that can be known before the cluster is touched
+	ActRunnersSpace  Act = "runners-space"  // the namespace, its quota and its network policies
+	ActRunnersPools  Act = "runners-pools"  // the pools go on by themselves
+	ActRunnersDrain  Act = "runners-drain"  // wait until every slot is closed
+	ActRunnersRemove Act = "runners-remove" // the namespace and everything in it
+	ActRunnersPurge  Act = "runners-purge"  // the rows of what is gone
 )
 
 // Phase is one step of a task before it has run.
@@ -87,6 +95,9 @@ func Plan(s Snapshot) Next {
 // Phases lists what a task goes through, in order. The page shows those that have no step
 // yet in grey.
 func Phases(s Snapshot) []Phase {
+	if s.Application.Kind == slipway.RunnerApplication {
+		return s.runnerPhases()
+	}
 	check := Phase{Key: "check", Name: "Check the change", Act: ActCheck}
 	apply := Phase{Key: "apply", Name: "Apply the configuration", Act: ActApply}
 	ready := Phase{Key: "ready", Name: "Wait until it is ready", Act: ActReady}

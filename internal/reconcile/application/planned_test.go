@@ -23,12 +23,29 @@ func TestPagesForetellThePhases(t *testing.T) {
 			for _, p := range Phases(Snapshot{Task: slipway.Task{Kind: kind}, Driver: everyHook, Wanted: slipway.Revision{Number: 1}}) {
 				want = append(want, p.Key+": "+p.Name)
 			}
-			for _, p := range view.Planned(kind, everyHook.Spec, nil) {
+			for _, p := range view.Planned(slipway.DriverApplication, kind, everyHook.Spec, nil) {
 				got = append(got, p.Key+": "+p.Name)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("view.Planned() (-the reconciler's +the pages'):\n%s", diff)
 			}
 		})
+	}
+}
+
+// World: pure.
+func TestPagesForetellThePhasesOfARunnerApplication(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []slipway.TaskKind{slipway.InstallTask, slipway.ConfigureTask, slipway.DeleteTask} {
+		var want, got []string
+		for _, p := range Phases(Snapshot{Task: slipway.Task{Kind: kind}, Application: slipway.Application{Kind: slipway.RunnerApplication}}) {
+			want = append(want, p.Key+": "+p.Name)
+		}
+		for _, p := range view.Planned(slipway.RunnerApplication, kind, slipway.DriverSpec{}, nil) {
+			got = append(got, p.Key+": "+p.Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(want) != 3 {
+			t.Errorf("%s: view.Planned() (-the reconciler's +the pages'):\n%s", kind, diff)
+		}
 	}
 }

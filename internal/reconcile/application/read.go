@@ -76,6 +76,9 @@ func readSnapshot(ctx context.Context, tx *store.Tx, id int64) (s Snapshot, err 
 	if s.Wanted, err = tx.Revision(ctx, s.Application.ID, wanted); err != nil {
 		return s, err
 	}
+	if s.Application.Kind == slipway.RunnerApplication {
+		return s, nil // it has no driver
+	}
 	if s.Driver, err = tx.DriverByDigest(ctx, s.Wanted.DriverDigest); err != nil {
 		return s, err
 	}

@@ -48,6 +48,8 @@ type cluster interface {
 	RunMove(ctx context.Context, s kube.MoveSpec, o kube.JobOptions) (kube.MoveResult, error)
 	EndMove(ctx context.Context, app slipway.Application, name string) error
 	EndMovesOf(ctx context.Context, app slipway.Application, taskID int64) error
+	PrepareRunners(ctx context.Context, s kube.RunnerSpace) error
+	RemoveRunners(ctx context.Context, app slipway.Application) error
 }
 
 // charts is what it needs of Helm.
@@ -100,6 +102,9 @@ type Config struct {
 	// MoverImage is the image with this Slipway, which carries backups; empty: none are taken.
 	MoverImage string
 
+	// Runners is what holds for all runner applications.
+	Runners Runners
+
 	// What follows may be zero.
 	Capabilities    spec.ContextCapabilities
 	ClusterName     string
@@ -109,8 +114,8 @@ type Config struct {
 	Log             *slog.Logger
 }
 
-// Reconciler carries tasks of driver applications, and the calls of their actions, to
-// their ends. Its methods are handlers of package task.
+// Reconciler carries tasks of applications, and the calls of their actions, to their
+// ends. Its methods are handlers of package task.
 type Reconciler struct {
 	Config
 	applying byID          // applications that this process applies to

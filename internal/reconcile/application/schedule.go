@@ -143,7 +143,7 @@ func (r *Reconciler) beginScheduled(ctx context.Context, tx *store.Tx, app slipw
 // lookAtSchedule has the schedule of the task's application looked at: the configuration on
 // the cluster may be another one now.
 func (w *work) lookAtSchedule(ctx context.Context, tx *store.Tx) error {
-	if !w.snap.Task.Root() || !w.snap.changes() {
+	if !w.snap.Task.Root() || !w.snap.changes() || w.snap.Application.Kind == slipway.RunnerApplication {
 		return nil
 	}
 	return w.r.Queue.Enqueue(ctx, tx, task.WakeUp{Noun: slipway.WakeSchedule, ID: w.snap.Application.ID})

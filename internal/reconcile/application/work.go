@@ -161,7 +161,7 @@ func (w *work) patiently(ctx context.Context, p Phase) error {
 
 // act calls the function of a phase.
 func (w *work) act(ctx context.Context, p Phase) error {
-	if err := w.r.NoCluster; err != nil && p.Act != ActPurge {
+	if err := w.r.NoCluster; err != nil && p.Act != ActPurge && p.Act != ActRunnersDrain && p.Act != ActRunnersPurge {
 		return err
 	}
 	switch p.Act {
@@ -187,6 +187,9 @@ func (w *work) act(ctx context.Context, p Phase) error {
 		return w.r.putBack(ctx, w)
 	case ActBackReady:
 		return w.r.backReady(ctx, w)
+	}
+	if w.snap.Application.Kind == slipway.RunnerApplication {
+		return w.r.actOnRunners(ctx, w, p)
 	}
 	return w.r.actOnBackup(ctx, w, p)
 }
@@ -285,6 +288,10 @@ func (w *work) settle(ctx context.Context, tx *store.Tx, end store.TaskEnd, resu
 	}
 	if err := tx.SetApplicationState(ctx, app.ID, state, message); err != nil {
 		return "", "", err
+	}
+	if app.Kind == slipway.RunnerApplication {
+		// Its pools watch over what it has on the cluster, and no record of it is there.
+		return "", "", tx.AddEvent(ctx, applicationEvent(s))
 	}
 	// What runs on the cluster may be another now: have it looked at.
 	if err := w.r.Queue.Enqueue(ctx, tx, task.WakeUp{Noun: slipway.WakeDrift, ID: app.ID}); err != nil {
