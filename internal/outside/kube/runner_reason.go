@@ -207,7 +207,7 @@ func howEnded(p *corev1.Pod) (RunnerFault, string) {
 }
 
 func evictedWords(p *corev1.Pod) string {
-	said := p.Status.Message
+	said := strings.TrimSpace(p.Status.Message)
 	remedy := "; raise workspace_size_gib"
 	switch {
 	case tooMuchVolume.MatchString(said):
