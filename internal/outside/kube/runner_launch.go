@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,31 +53,9 @@ func (c *Client) launch(ctx context.Context, p RunnerPod, pod *corev1.Pod) (uid 
 	if err != nil {
 		return "", err
 	}
-	have := &corev1.Pod{}
-	for try := 0; ; try++ {
-		made := pod.DeepCopy()
-		err = c.api.Create(ctx, made, client.FieldOwner(fieldManager))
-		if err == nil {
-			have = made
-			break
-		}
-		if apierrors.IsAlreadyExists(err) {
-			err = c.api.Get(ctx, client.ObjectKeyFromObject(pod), have)
-			if err == nil {
-				break
-			}
-			if !apierrors.IsNotFound(err) {
-				return "", explain(err, "read the runner pod %s in namespace %s", p.Name, pod.Namespace)
-			}
-		} else if !again(err) {
-			return "", launchError(err, p)
-		}
-		if try == maxTries {
-			return "", launchError(err, p)
-		}
-		if err := pause(ctx, try); err != nil {
-			return "", fmt.Errorf("launch the runner pod %s: %w", p.Name, err)
-		}
+	have, err := c.createOrGet(ctx, pod)
+	if err != nil {
+		return "", launchError(err, p)
 	}
 	switch {
 	case !c.sameSlot(have.Labels, p):
@@ -85,6 +65,35 @@ func (c *Client) launch(ctx context.Context, p RunnerPod, pod *corev1.Pod) (uid 
 		return "", slipway.Errorf(slipway.Conflict, "the runner pod %s is being deleted", p.Name)
 	}
 	return string(have.UID), c.own(ctx, secret, have)
+}
+
+// createOrGet makes the pod, or returns the one of its name that is there.
+func (c *Client) createOrGet(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	for try := 0; ; try++ {
+		made := pod.DeepCopy()
+		err := c.api.Create(ctx, made, client.FieldOwner(fieldManager))
+		if err == nil {
+			return made, nil
+		}
+		// Admission comes before the name is looked at: a repeat meets a quota that the pod
+		// itself has used up, or a namespace that closes, and not itself. So it is looked for.
+		if apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) {
+			have := &corev1.Pod{}
+			getErr := c.api.Get(ctx, client.ObjectKeyFromObject(pod), have)
+			if getErr == nil {
+				return have, nil
+			}
+			if !apierrors.IsNotFound(getErr) {
+				return nil, getErr
+			}
+		}
+		if !again(err) || try == maxTries {
+			return nil, err
+		}
+		if pauseErr := pause(ctx, try); pauseErr != nil {
+			return nil, pauseErr
+		}
+	}
 }
 
 func (c *Client) sameSlot(labels map[string]string, p RunnerPod) bool {
@@ -199,15 +208,28 @@ func launchError(err error, p RunnerPod) error {
 	return explain(err, "launch the runner pod %s in namespace %s", p.Name, p.Application.Namespace)
 }
 
-// quotaWords leaves of the API server's sentence what is asked, used and allowed.
+// quotaWords makes of the API server's three lists one of what is used up.
 func quotaWords(said string) string {
-	if _, after, ok := strings.Cut(said, "exceeded quota: "); ok {
-		if _, numbers, ok := strings.Cut(after, ", "); ok {
-			return numbers
+	part := func(name string) map[string]string {
+		out := map[string]string{}
+		_, list, _ := strings.Cut(said, name+": ")
+		list, _, _ = strings.Cut(list, ", ")
+		for pair := range strings.SplitSeq(list, ",") {
+			if k, v, ok := strings.Cut(pair, "="); ok {
+				out[k] = v
+			}
 		}
-		return after
+		return out
 	}
-	return said
+	asked, used, limited := part("requested"), part("used"), part("limited")
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		words = append(words, fmt.Sprintf("%s %s of %s used, %s asked", name, used[name], limited[name], asked[name]))
+	}
+	if len(words) == 0 {
+		return said
+	}
+	return strings.Join(words, "; ")
 }
 
 // EndRunner deletes the pod and the Secret of a runner. It is no error when they are gone,

@@ -160,6 +160,32 @@ func TestLaunchTwiceIsOneRunner(t *testing.T) {
 	}
 }
 
+// The API server looks at the quota before it looks at the name: a repeat meets the quota
+// that its own pod has used up.
+func TestLaunchTwiceUnderAFullQuota(t *testing.T) {
+	t.Parallel()
+	pods := 0
+	w := prepared(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		if _, pod := o.(*corev1.Pod); pod {
+			if pods++; pods > 1 {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("exceeded quota: slipway-runners, requested: pods=1, used: pods=1, limited: pods=1"))
+			}
+		}
+		return c.Create(ctx, o, opts...)
+	}})
+	first, err := w.LaunchRunner(soon(t), runnerPod(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := w.LaunchRunner(soon(t), runnerPod(nil)); err != nil || again != first {
+		t.Errorf("again: %s, %v; first %s", again, err, first)
+	}
+	other := runnerPod(func(p *RunnerPod) { p.Name, p.Slot = p.Name+"-b", 42 })
+	if _, err := w.LaunchRunner(soon(t), other); !slipway.Is(err, slipway.Throttled) {
+		t.Errorf("another: %v", err)
+	}
+}
+
 // Wherever a launch breaks off, the same call again completes it, and EndRunner leaves
 // nothing.
 func TestLaunchAfterEachLostReply(t *testing.T) {
@@ -274,7 +300,7 @@ func TestRefusalsOfThePod(t *testing.T) {
 	}{
 		{
 			"the quota is used up", apierrors.NewForbidden(pods, "x", errors.New("exceeded quota: slipway-runners, requested: limits.cpu=2,pods=1, used: limits.cpu=4,pods=2, limited: limits.cpu=4,pods=2")),
-			slipway.Throttled, "does not fit into the quota of namespace slipway-runners-7 yet: requested: limits.cpu=2,pods=1, used: limits.cpu=4,pods=2, limited",
+			slipway.Throttled, "does not fit into the quota of namespace slipway-runners-7 yet: limits.cpu 4 of 4 used, 2 asked; pods 2 of 2 used, 1 asked",
 		},
 		{
 			"the RuntimeClass went meanwhile", apierrors.NewForbidden(pods, "x", errors.New(`pod rejected: RuntimeClass "slipway-actions" not found`)),

@@ -84,7 +84,7 @@ func unplacedCause(said, pinned string) string {
 		return "that take no more pods"
 	case said == "node(s) were unschedulable":
 		return "cordoned"
-	case strings.HasPrefix(said, "node(s) didn't match Pod's node affinity") && pinned != "":
+	case pinned != "" && (strings.HasPrefix(said, "node(s) didn't match Pod's node affinity") || strings.HasSuffix(said, "[NodeAffinity]")):
 		return "not that node, not prepared for runners, or of another architecture"
 	case strings.HasPrefix(said, "node(s) didn't match Pod's node affinity"):
 		return "not prepared for runners, or of another architecture"

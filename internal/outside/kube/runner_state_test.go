@@ -142,7 +142,7 @@ func TestRunnerState(t *testing.T) {
 	t.Run("the pinned node is named", func(t *testing.T) {
 		t.Parallel()
 		p := built(t, func(p *RunnerPod) { p.Spec.NodeName = "worker-2" })
-		unplaced("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector. preemption: none")(p)
+		unplaced("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. preemption: none")(p)
 		want := "it waits for the node worker-2: of 2, 1 without enough free CPU, 1 not that node, not prepared for runners, or of another architecture"
 		if got := runnerState(p, surroundings{}); got.Seen != want {
 			t.Errorf("got  %s\nwant %s", got.Seen, want)
