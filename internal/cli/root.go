@@ -33,7 +33,7 @@ Exit codes:
   4    there is no such thing
   5    conflict: it changed meanwhile, or exists
   6    the server does not answer, or asks to wait
-  7    drift: the cluster differs from what was applied
+  7    drift: the cluster differs from what was applied, or a pool left something behind
   8    a driver has faults, or a test of its actions does not pass
   130  interrupted`
 
@@ -63,7 +63,7 @@ func (s *session) root() *cobra.Command {
 	root.SetCompletionCommandGroupID("run")
 	root.SetHelpCommandGroupID("run")
 	for group, commands := range map[string][]*cobra.Command{
-		"work": {s.planCommand(), s.validateCommand(), s.deployCommand(), s.rollbackCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand(), s.backupsCommand(), s.restoreCommand(), s.applicationsCommand(), s.tasksCommand(), s.driversCommand()},
+		"work": {s.planCommand(), s.validateCommand(), s.deployCommand(), s.rollbackCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand(), s.backupsCommand(), s.restoreCommand(), s.applicationsCommand(), s.runnersCommand(), s.tasksCommand(), s.driversCommand()},
 		"own":  {s.projectsCommand(), s.environmentsCommand(), s.secretsCommand()},
 		"who":  {s.loginCommand(), s.logoutCommand(), s.whoamiCommand(), s.contextCommand(), s.usersCommand(), s.tokensCommand(), s.auditCommand()},
 		"run":  {s.serverCommand(), s.setupCommand(), s.configCommand(), s.pythonCommand(), s.versionCommand(), s.moverCommand()},

@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"exits":  exits,
 			"worker": worker,
 			"look":   look,
+			"pool":   pool,
 		},
 	})
 }
@@ -116,7 +117,7 @@ func setUp(env *testscript.Env) error {
 	go func() { defer close(ended); events.Run(ctx) }()
 	server := httptest.NewServer(api.Handler(api.Dependencies{
 		Auth: who, Change: &change.Service{Store: db.Store, Box: box, Credentials: who.Credentials},
-		View: view.New(db.Store), Events: broadcast{events}, Version: "0.1.0", Log: log, Stopping: ctx.Done(),
+		View: view.New(db.Store), Events: broadcast{events}, Jobs: scriptForge{}, Version: "0.1.0", Log: log, Stopping: ctx.Done(),
 	}))
 	// Deferred functions run last first: the server goes before what it stands on.
 	env.Defer(func() { stop(); <-ended; server.Close() })
