@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"slipway.dev/slipway/internal/outside/forge/github"
+	"slipway.dev/slipway/internal/reconcile/pool"
 	"slipway.dev/slipway/internal/store"
 )
 
@@ -18,10 +20,12 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
+	pools    *pool.Metrics
 }
 
-func newMetrics(s *store.Store, version string, log *slog.Logger) *metrics {
+func newMetrics(s *store.Store, forges *github.Clients, version string, log *slog.Logger) *metrics {
 	m := &metrics{
+		pools:    pool.NewMetrics(),
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "slipway_http_request_duration_seconds", Help: "Time to answer a request, by route and status.",
@@ -32,7 +36,7 @@ func newMetrics(s *store.Store, version string, log *slog.Logger) *metrics {
 	info.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, info, &rowMetrics{store: s, log: log},
+		m.requests, m.pools, info, &rowMetrics{store: s, log: log}, &poolMetrics{store: s, forges: forges, log: log},
 	)
 	return m
 }

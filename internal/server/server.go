@@ -20,8 +20,10 @@ import (
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/config"
 	"slipway.dev/slipway/internal/observe"
+	"slipway.dev/slipway/internal/outside/forge/github"
 	"slipway.dev/slipway/internal/outside/prefect"
 	"slipway.dev/slipway/internal/reconcile/application"
+	"slipway.dev/slipway/internal/reconcile/pool"
 	"slipway.dev/slipway/internal/redact"
 	"slipway.dev/slipway/internal/secret"
 	"slipway.dev/slipway/internal/slipway"
@@ -51,6 +53,7 @@ type Server struct {
 	db       database
 	box      *secret.Box
 	world    *world
+	forges   *github.Clients // one client for each credential, for all who use it
 	metrics  *metrics
 	public   *listener
 	actions  *listener
@@ -109,7 +112,8 @@ func Open(ctx context.Context, c config.Config, version string, out, logTo io.Wr
 	s.View = view.New(s.Store)
 	s.world = openWorld(ctx, c, s.Installation, version, s.log)
 	s.Change = s.newChange()
-	s.metrics = newMetrics(s.Store, version, s.log)
+	s.forges = &github.Clients{UserAgent: "slipway/" + version}
+	s.metrics = newMetrics(s.Store, s.forges, version, s.log)
 	if c.Role.Works() {
 		s.handle()
 	}
@@ -185,6 +189,10 @@ func (s *Server) handle() {
 	s.Queue.Handle(observe.NounRound, o.Round)
 	s.Queue.Periodic(observe.NounRound, 1, time.Minute)
 	s.Queue.Handle(slipway.WakeSchedule, r.Schedule)
+	p := s.newPools()
+	s.Queue.Handle(pool.Noun, p.Pool)
+	s.Queue.Handle(pool.NounRound, p.Round)
+	s.Queue.Periodic(pool.NounRound, 1, time.Minute)
 }
 
 // actionURLs is where actions call back: this process's own door on loopback first, and

@@ -11,10 +11,22 @@ import (
 // Load is how many of a pool's runners cannot take one more job: busy or on their way out.
 type Load map[int64]int
 
+// Job is a queued job with where it may run.
+type Job struct {
+	slipway.Job
+	// Environments are those through whose connections it was heard of; 0 stands for all.
+	Environments []int64
+}
+
+// reaches reports whether a job may be demand of a pool.
+func (j Job) reaches(p slipway.RunnerPool) bool {
+	return slices.Contains(j.Environments, 0) || slices.Contains(j.Environments, p.EnvironmentID)
+}
+
 // Assigned is which queued jobs fall to which pool.
 type Assigned struct {
-	Jobs map[int64][]slipway.Job // by pool, the longest waiting first
-	None []slipway.Job           // jobs that no pool serves
+	Jobs map[int64][]Job // by pool, the longest waiting first
+	None []Job           // jobs that no pool serves
 }
 
 // Assign says which pool's demand each queued job is. A job binds no runner: the forge may
@@ -23,19 +35,19 @@ type Assigned struct {
 // Of several pools that could serve a job the first by slipway.PoolOrder is chosen. When it
 // has no runner left within its limit the next one is taken; when none has, the job waits
 // for the first.
-func Assign(jobs []slipway.Job, pools []slipway.RunnerPool, load Load, now time.Time) Assigned {
-	out := Assigned{Jobs: map[int64][]slipway.Job{}}
+func Assign(jobs []Job, pools []slipway.RunnerPool, load Load, now time.Time) Assigned {
+	out := Assigned{Jobs: map[int64][]Job{}}
 	order := slices.SortedFunc(slices.Values(pools), slipway.PoolOrder)
-	queued := slices.DeleteFunc(slices.Clone(jobs), func(j slipway.Job) bool {
+	queued := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool {
 		return j.State != slipway.JobQueued || now.Sub(j.QueuedAt) >= slipway.MaxQueued
 	})
-	slices.SortFunc(queued, func(a, b slipway.Job) int {
+	slices.SortFunc(queued, func(a, b Job) int {
 		return cmp.Or(a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
 	})
 	for _, j := range queued {
 		var first, chosen int64
 		for _, p := range order {
-			if p.Paused || p.Deleting || !p.Spec.Serves(j) {
+			if p.Paused || p.Deleting || !j.reaches(p) || !p.Spec.Serves(j.Job) {
 				continue
 			}
 			if first == 0 {

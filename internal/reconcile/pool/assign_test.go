@@ -15,8 +15,8 @@ import (
 
 func sorted(in []int64) []int64 { slices.Sort(in); return in }
 
-func job(id int64, labels ...string) slipway.Job {
-	return slipway.Job{ID: id, Owner: "acme", Repository: "shop", Labels: labels, State: slipway.JobQueued, QueuedAt: noon.Add(time.Duration(id) * time.Second)}
+func job(id int64, labels ...string) Job {
+	return Job{slipway.Job{ID: id, Owner: "acme", Repository: "shop", Labels: labels, State: slipway.JobQueued, QueuedAt: noon.Add(time.Duration(id) * time.Second)}, []int64{0}}
 }
 
 func TestAssign(t *testing.T) {
@@ -33,24 +33,30 @@ func TestAssign(t *testing.T) {
 	running.State = slipway.JobRunning
 	waiting := job(3, "slipway")
 	waiting.State = slipway.JobWaiting
+	elsewhere := job(4, "slipway")
+	elsewhere.Environments = []int64{8}
+	here := job(5, "slipway")
+	here.Environments = []int64{8, 7}
+	seventh := sleeper(func(p *slipway.RunnerPool) { p.ID, p.EnvironmentID = 7, 7 })
 
 	for _, c := range []struct {
 		name  string
-		jobs  []slipway.Job
+		jobs  []Job
 		pools []slipway.RunnerPool
 		load  Load
 		want  map[int64][]int64
 		none  []int64
 	}{
-		{"a repository's own pool before the organization's", []slipway.Job{job(1, "slipway")}, []slipway.RunnerPool{organization, own}, nil, map[int64][]int64{2: {1}}, nil},
-		{"the higher priority", []slipway.Job{job(1, "slipway")}, []slipway.RunnerPool{organization, first}, nil, map[int64][]int64{3: {1}}, nil},
-		{"rare runners are left alone by jobs that need less", []slipway.Job{job(1, "slipway"), job(2, "slipway", "GPU")}, []slipway.RunnerPool{gpu, organization}, nil, map[int64][]int64{1: {1}, 4: {2}}, nil},
-		{"the next pool when the first is at its limit", []slipway.Job{job(1, "slipway"), job(2, "slipway")}, []slipway.RunnerPool{small, gpu}, nil, map[int64][]int64{5: {1}, 4: {2}}, nil},
-		{"busy and leaving runners fill the limit", []slipway.Job{job(1, "slipway")}, []slipway.RunnerPool{small, gpu}, Load{5: 1}, map[int64][]int64{4: {1}}, nil},
-		{"when all are full the job waits for the first", []slipway.Job{job(1, "slipway"), job(2, "slipway")}, []slipway.RunnerPool{small}, nil, map[int64][]int64{5: {1, 2}}, nil},
-		{"only queued is demand, and for a day", []slipway.Job{old, running, waiting}, []slipway.RunnerPool{organization}, nil, map[int64][]int64{}, nil},
-		{"a paused pool takes nothing", []slipway.Job{job(1, "slipway")}, []slipway.RunnerPool{asleep}, nil, map[int64][]int64{}, []int64{1}},
-		{"a job that nobody serves is said to be nobody's", []slipway.Job{job(1, "ubuntu-latest"), job(2)}, []slipway.RunnerPool{organization}, nil, map[int64][]int64{}, []int64{1, 2}},
+		{"a repository's own pool before the organization's", []Job{job(1, "slipway")}, []slipway.RunnerPool{organization, own}, nil, map[int64][]int64{2: {1}}, nil},
+		{"the higher priority", []Job{job(1, "slipway")}, []slipway.RunnerPool{organization, first}, nil, map[int64][]int64{3: {1}}, nil},
+		{"rare runners are left alone by jobs that need less", []Job{job(1, "slipway"), job(2, "slipway", "GPU")}, []slipway.RunnerPool{gpu, organization}, nil, map[int64][]int64{1: {1}, 4: {2}}, nil},
+		{"the next pool when the first is at its limit", []Job{job(1, "slipway"), job(2, "slipway")}, []slipway.RunnerPool{small, gpu}, nil, map[int64][]int64{5: {1}, 4: {2}}, nil},
+		{"busy and leaving runners fill the limit", []Job{job(1, "slipway")}, []slipway.RunnerPool{small, gpu}, Load{5: 1}, map[int64][]int64{4: {1}}, nil},
+		{"when all are full the job waits for the first", []Job{job(1, "slipway"), job(2, "slipway")}, []slipway.RunnerPool{small}, nil, map[int64][]int64{5: {1, 2}}, nil},
+		{"only queued is demand, and for a day", []Job{old, running, waiting}, []slipway.RunnerPool{organization}, nil, map[int64][]int64{}, nil},
+		{"a job that was heard of through an environment's connection is demand there only", []Job{elsewhere, here}, []slipway.RunnerPool{organization, seventh}, nil, map[int64][]int64{7: {5}}, []int64{4}},
+		{"a paused pool takes nothing", []Job{job(1, "slipway")}, []slipway.RunnerPool{asleep}, nil, map[int64][]int64{}, []int64{1}},
+		{"a job that nobody serves is said to be nobody's", []Job{job(1, "ubuntu-latest"), job(2)}, []slipway.RunnerPool{organization}, nil, map[int64][]int64{}, []int64{1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +75,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-func jobIDs(jobs []slipway.Job) (out []int64) {
+func jobIDs(jobs []Job) (out []int64) {
 	for _, j := range jobs {
 		out = append(out, j.ID)
 	}

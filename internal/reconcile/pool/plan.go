@@ -14,6 +14,7 @@ type Snapshot struct {
 	Pool   slipway.RunnerPool
 	Slots  []slipway.Slot // those that are not closed
 	Demand int            // queued jobs that fall to this pool; see Assign
+	Oldest time.Time      // since when the job of Demand waits that waits longest
 	Room   int            // runners that the ceilings above the pool still allow; see Divide
 	Hold   Hold           // launching waits, because it failed
 	Barred string         // why nothing can be launched at all, such as an outdated runner; empty: nothing bars
@@ -31,7 +32,7 @@ type Next struct {
 	Launch int       // new slots
 	Drain  []SlotEnd // slots whose registration is to be taken away
 	Close  []SlotEnd // slots that have nothing outside yet
-	State  State
+	State  slipway.PoolState
 	Why    string        // what people read beside State; may be empty
 	Again  time.Duration // look again after this, though nothing happens; never 0
 }
@@ -41,19 +42,6 @@ type SlotEnd struct {
 	Slot   int64
 	Reason string
 }
-
-// State is what people read first about a pool.
-type State string
-
-const (
-	Sleeping State = "sleeping" // no runner, and no job that needs one
-	Ready    State = "ready"    // as many runners as are needed
-	Scaling  State = "scaling"  // runners come or go
-	Full     State = "full"     // jobs wait for a runner to end its own
-	Held     State = "held"     // runners are needed and cannot be launched; Why says the cause
-	Paused   State = "paused"
-	Deleting State = "deleting"
-)
 
 const (
 	// registerWithin is how long a pod or machine may take until its runner is seen.
@@ -101,6 +89,9 @@ func Plan(s Snapshot) Next {
 		n.Launch = 0
 	}
 	n.State, n.Why = s.state(n, busy, len(free), leaving, missing)
+	if n.Why == "" {
+		n.Why = s.passedOver(free)
+	}
 	n.Again = s.again(n, leaving, free)
 	return n
 }
@@ -118,7 +109,7 @@ func (s Snapshot) mustGo(slot slipway.Slot) string {
 	case slot.Generation != s.Pool.Generation:
 		return "the pool was changed"
 	case slot.State == slipway.SlotStarting && age > registerWithin:
-		return fmt.Sprintf("its runner did not register within %s", registerWithin)
+		return withSeen(fmt.Sprintf("its runner did not register within %s", words(registerWithin)), slot)
 	case slot.State == slipway.SlotLaunching && age > configuredWithin:
 		return "its configuration is too old to be used"
 	case slot.State == slipway.SlotIdle && s.Pool.Spec.Timeout > 0 && s.Now.Sub(slot.StartedAt) > s.Pool.Spec.Timeout/2:
@@ -152,6 +143,12 @@ func (s Snapshot) shrink(n *Next, free []slipway.Slot, want int) {
 			surplus--
 		}
 	}
+	for _, slot := range slices.Backward(free) {
+		if surplus > 0 && slot.State == slipway.SlotRegistering && slot.Failure != "" {
+			n.Drain = append(n.Drain, SlotEnd{slot.ID, "it is not needed any more, and was never registered"})
+			surplus--
+		}
+	}
 	idle := slices.DeleteFunc(slices.Clone(free), func(slot slipway.Slot) bool {
 		return slot.State != slipway.SlotIdle || s.Now.Sub(s.quietSince(slot)) < s.Pool.Spec.Idle
 	})
@@ -174,28 +171,77 @@ func (s Snapshot) quietSince(slot slipway.Slot) time.Time {
 	return slot.Since
 }
 
+// passedOverAfter is how long a job and a runner that could have it may both wait until
+// people hear of it. GitHub takes seconds.
+const passedOverAfter = 3 * time.Minute
+
+// passedOver says that jobs wait although runners with their labels do. Nothing is launched
+// for that: one more runner would wait like the others.
+func (s Snapshot) passedOver(free []slipway.Slot) string {
+	if s.Demand == 0 || s.Oldest.IsZero() || s.Now.Sub(s.Oldest) < passedOverAfter {
+		return ""
+	}
+	waiting := 0
+	for _, slot := range free {
+		if slot.State == slipway.SlotIdle && s.Now.Sub(slot.OnlineAt) >= passedOverAfter {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf("GitHub gives %s to none of the runners that wait for one (%d): see whether their repository may use the runner group, and whether its workflow is allowed there",
+		count(s.Demand, "queued job"), waiting)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// withSeen adds how the pod stands to a reason.
+func withSeen(why string, slot slipway.Slot) string {
+	if slot.Seen == "" {
+		return why
+	}
+	return why + ": " + slot.Seen
+}
+
+// words writes a time as people do: 10 minutes.
+func words(d time.Duration) string {
+	switch {
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours", d/time.Hour)
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d minutes", d/time.Minute)
+	}
+	return fmt.Sprintf("%d seconds", d/time.Second)
+}
+
 // state is the pool in one word and a sentence.
-func (s Snapshot) state(n Next, busy, free, leaving, missing int) (State, string) {
+func (s Snapshot) state(n Next, busy, free, leaving, missing int) (slipway.PoolState, string) {
 	short := missing - n.Launch
 	switch {
 	case s.Pool.Deleting:
-		return Deleting, fmt.Sprintf("%d of its runners are not gone yet", busy+free+leaving)
+		return slipway.PoolDeleting, fmt.Sprintf("%d of its runners are not gone yet", busy+free+leaving)
 	case s.Pool.Paused:
-		return Paused, ""
+		return slipway.PoolPaused, ""
 	case short > 0 && s.Barred != "":
-		return Held, s.Barred
+		return slipway.PoolHeld, s.Barred
 	case short > 0 && s.Now.Before(s.Hold.Until):
-		return Held, s.Hold.Why
+		return slipway.PoolHeld, s.Hold.Why
 	case short > 0 && s.Room < missing && s.Pool.Spec.Replicas-busy-free-leaving > s.Room:
-		return Full, "the ceiling that it shares with other pools is reached"
+		return slipway.PoolFull, "the ceiling that it shares with other pools is reached"
 	case s.Demand > free+n.Launch:
-		return Full, fmt.Sprintf("%d jobs wait; all %d runners are taken or on their way out", s.Demand-free-n.Launch, s.Pool.Spec.Replicas)
+		return slipway.PoolFull, fmt.Sprintf("%d jobs wait; all %d runners are taken or on their way out", s.Demand-free-n.Launch, s.Pool.Spec.Replicas)
 	case n.Launch > 0 || len(n.Drain) > 0 || leaving > 0:
-		return Scaling, ""
+		return slipway.PoolScaling, ""
 	case busy+free == 0:
-		return Sleeping, ""
+		return slipway.PoolSleeping, ""
 	}
-	return Ready, ""
+	return slipway.PoolReady, ""
 }
 
 // again is when time alone may change the answer.

@@ -68,32 +68,32 @@ func TestPlan(t *testing.T) {
 		launch int
 		drain  []int64
 		close  []int64
-		state  State
+		state  slipway.PoolState
 	}{
-		{"nothing to do is sleep", Snapshot{Pool: sleeper(), Room: plenty}, 0, nil, nil, Sleeping},
-		{"each queued job wakes a runner", Snapshot{Pool: sleeper(), Demand: 2, Room: plenty}, 2, nil, nil, Scaling},
-		{"up to the limit, and the rest wait", Snapshot{Pool: sleeper(), Demand: 9, Room: plenty}, 4, nil, nil, Full},
-		{"free and starting runners serve demand; nobody waits for a delay (garm#270)", Snapshot{Pool: sleeper(), Slots: slots(time.Second, idle, starting), Demand: 3, Room: plenty}, 1, nil, nil, Scaling},
-		{"a job that came while the pool was full is served when a runner ends (garm#47)", Snapshot{Pool: sleeper(), Slots: slots(time.Second, busy, busy, busy), Demand: 1, Room: plenty}, 1, nil, nil, Scaling},
-		{"what leaves counts against the limit", Snapshot{Pool: sleeper(), Slots: slots(time.Second, busy, busy, draining, removing), Demand: 3, Room: plenty}, 0, nil, nil, Full},
-		{"idle runners stay for the idle time after the last job event", Snapshot{Pool: sleeper(recent), Slots: slots(time.Hour/4, idle, idle), Room: plenty}, 0, nil, nil, Ready},
-		{"then all of them go", Snapshot{Pool: sleeper(), Slots: slots(10*time.Minute, idle, idle), Room: plenty}, 0, []int64{1, 2}, nil, Scaling},
-		{"but for the minimum", Snapshot{Pool: sleeper(minimum(1)), Slots: slots(10*time.Minute, idle, idle), Room: plenty}, 0, []int64{1}, nil, Scaling},
-		{"a minimum counts all runners", Snapshot{Pool: sleeper(minimum(2)), Slots: slots(time.Minute, busy), Room: plenty}, 1, nil, nil, Scaling},
-		{"spare counts free ones", Snapshot{Pool: sleeper(spare(2)), Slots: slots(time.Minute, busy), Room: plenty}, 2, nil, nil, Scaling},
-		{"a runner that ended its job is not replaced without demand", Snapshot{Pool: sleeper(), Slots: slots(time.Second, removing), Room: plenty}, 0, nil, nil, Scaling},
-		{"a fixed pool keeps all its runners", Snapshot{Pool: sleeper(fixed), Slots: slots(time.Second, busy, idle), Room: plenty}, 2, nil, nil, Scaling},
-		{"a fixed pool that is whole is ready", Snapshot{Pool: sleeper(fixed), Slots: slots(time.Second, busy, idle, idle, idle), Room: plenty}, 0, nil, nil, Ready},
-		{"what has nothing outside is let go at once when demand falls", Snapshot{Pool: sleeper(recent), Slots: slots(time.Second, idle, wanted, wanted), Demand: 1, Room: plenty}, 0, nil, []int64{2, 3}, Ready},
-		{"a runner that starts is let be when demand falls", Snapshot{Pool: sleeper(), Slots: slots(time.Minute, starting), Room: plenty}, 0, nil, nil, Ready},
-		{"one that never registers goes, and another comes", Snapshot{Pool: sleeper(), Slots: slots(11*time.Minute, starting), Demand: 1, Room: plenty}, 1, []int64{1}, nil, Scaling},
-		{"a configuration near its end is thrown away", Snapshot{Pool: sleeper(), Slots: slots(46*time.Minute, launching), Demand: 1, Room: plenty}, 1, []int64{1}, nil, Scaling},
-		{"one that waited for half of its life is replaced before a job takes the rest", Snapshot{Pool: sleeper(minimum(1)), Slots: slots(31*time.Minute, idle), Room: plenty}, 1, []int64{1}, nil, Scaling},
-		{"a paused pool lets its jobs end", Snapshot{Pool: sleeper(paused), Slots: slots(time.Second, busy, idle, wanted, starting), Demand: 5, Room: plenty}, 0, []int64{2, 4}, []int64{3}, Paused},
-		{"a deleted pool ends its jobs too", Snapshot{Pool: sleeper(deleting), Slots: slots(time.Second, busy, idle), Demand: 5, Room: plenty}, 0, []int64{1, 2}, nil, Deleting},
-		{"a shared ceiling bounds launching", Snapshot{Pool: sleeper(), Demand: 3, Room: 1}, 1, nil, nil, Full},
-		{"after failures launching rests, and says why", Snapshot{Pool: sleeper(), Demand: 3, Room: plenty, Hold: Hold{noon.Add(time.Minute), "GitHub refused"}}, 0, nil, nil, Held},
-		{"an outdated runner bars launching and keeps the demand", Snapshot{Pool: sleeper(), Demand: 3, Room: plenty, Barred: "runner 2.300.0 is too old"}, 0, nil, nil, Held},
+		{"nothing to do is sleep", Snapshot{Pool: sleeper(), Room: plenty}, 0, nil, nil, slipway.PoolSleeping},
+		{"each queued job wakes a runner", Snapshot{Pool: sleeper(), Demand: 2, Room: plenty}, 2, nil, nil, slipway.PoolScaling},
+		{"up to the limit, and the rest wait", Snapshot{Pool: sleeper(), Demand: 9, Room: plenty}, 4, nil, nil, slipway.PoolFull},
+		{"free and starting runners serve demand; nobody waits for a delay (garm#270)", Snapshot{Pool: sleeper(), Slots: slots(time.Second, idle, starting), Demand: 3, Room: plenty}, 1, nil, nil, slipway.PoolScaling},
+		{"a job that came while the pool was full is served when a runner ends (garm#47)", Snapshot{Pool: sleeper(), Slots: slots(time.Second, busy, busy, busy), Demand: 1, Room: plenty}, 1, nil, nil, slipway.PoolScaling},
+		{"what leaves counts against the limit", Snapshot{Pool: sleeper(), Slots: slots(time.Second, busy, busy, draining, removing), Demand: 3, Room: plenty}, 0, nil, nil, slipway.PoolFull},
+		{"idle runners stay for the idle time after the last job event", Snapshot{Pool: sleeper(recent), Slots: slots(time.Hour/4, idle, idle), Room: plenty}, 0, nil, nil, slipway.PoolReady},
+		{"then all of them go", Snapshot{Pool: sleeper(), Slots: slots(10*time.Minute, idle, idle), Room: plenty}, 0, []int64{1, 2}, nil, slipway.PoolScaling},
+		{"but for the minimum", Snapshot{Pool: sleeper(minimum(1)), Slots: slots(10*time.Minute, idle, idle), Room: plenty}, 0, []int64{1}, nil, slipway.PoolScaling},
+		{"a minimum counts all runners", Snapshot{Pool: sleeper(minimum(2)), Slots: slots(time.Minute, busy), Room: plenty}, 1, nil, nil, slipway.PoolScaling},
+		{"spare counts free ones", Snapshot{Pool: sleeper(spare(2)), Slots: slots(time.Minute, busy), Room: plenty}, 2, nil, nil, slipway.PoolScaling},
+		{"a runner that ended its job is not replaced without demand", Snapshot{Pool: sleeper(), Slots: slots(time.Second, removing), Room: plenty}, 0, nil, nil, slipway.PoolScaling},
+		{"a fixed pool keeps all its runners", Snapshot{Pool: sleeper(fixed), Slots: slots(time.Second, busy, idle), Room: plenty}, 2, nil, nil, slipway.PoolScaling},
+		{"a fixed pool that is whole is ready", Snapshot{Pool: sleeper(fixed), Slots: slots(time.Second, busy, idle, idle, idle), Room: plenty}, 0, nil, nil, slipway.PoolReady},
+		{"what has nothing outside is let go at once when demand falls", Snapshot{Pool: sleeper(recent), Slots: slots(time.Second, idle, wanted, wanted), Demand: 1, Room: plenty}, 0, nil, []int64{2, 3}, slipway.PoolReady},
+		{"a runner that starts is let be when demand falls", Snapshot{Pool: sleeper(), Slots: slots(time.Minute, starting), Room: plenty}, 0, nil, nil, slipway.PoolReady},
+		{"one that never registers goes, and another comes", Snapshot{Pool: sleeper(), Slots: slots(11*time.Minute, starting), Demand: 1, Room: plenty}, 1, []int64{1}, nil, slipway.PoolScaling},
+		{"a configuration near its end is thrown away", Snapshot{Pool: sleeper(), Slots: slots(46*time.Minute, launching), Demand: 1, Room: plenty}, 1, []int64{1}, nil, slipway.PoolScaling},
+		{"one that waited for half of its life is replaced before a job takes the rest", Snapshot{Pool: sleeper(minimum(1)), Slots: slots(31*time.Minute, idle), Room: plenty}, 1, []int64{1}, nil, slipway.PoolScaling},
+		{"a paused pool lets its jobs end", Snapshot{Pool: sleeper(paused), Slots: slots(time.Second, busy, idle, wanted, starting), Demand: 5, Room: plenty}, 0, []int64{2, 4}, []int64{3}, slipway.PoolPaused},
+		{"a deleted pool ends its jobs too", Snapshot{Pool: sleeper(deleting), Slots: slots(time.Second, busy, idle), Demand: 5, Room: plenty}, 0, []int64{1, 2}, nil, slipway.PoolDeleting},
+		{"a shared ceiling bounds launching", Snapshot{Pool: sleeper(), Demand: 3, Room: 1}, 1, nil, nil, slipway.PoolFull},
+		{"after failures launching rests, and says why", Snapshot{Pool: sleeper(), Demand: 3, Room: plenty, Hold: Hold{noon.Add(time.Minute), "GitHub refused"}}, 0, nil, nil, slipway.PoolHeld},
+		{"an outdated runner bars launching and keeps the demand", Snapshot{Pool: sleeper(), Demand: 3, Room: plenty, Barred: "runner 2.300.0 is too old"}, 0, nil, nil, slipway.PoolHeld},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +170,7 @@ func TestPlanIsSafe(t *testing.T) {
 				t.Fatalf("slot %d is %s and would be closed with something left outside", e.Slot, state[e.Slot])
 			}
 		}
-		if n.State == Held && n.Why == "" {
+		if n.State == slipway.PoolHeld && n.Why == "" {
 			t.Fatal("held without a reason")
 		}
 

@@ -1,0 +1,37 @@
+package pool
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestAPoolEndsAsUndisturbedWhereverItIsKilled kills the process in each call of the world,
+// before and after its effect, and in each transaction. World: fake, over SQLite.
+func TestAPoolEndsAsUndisturbedWhereverItIsKilled(t *testing.T) {
+	t.Parallel()
+	quiet := newScene(t)
+	quiet.queueJobs(2)
+	quiet.live(40 * time.Second)
+	quiet.atRest()
+	if quiet.done() != 2 {
+		t.Fatalf("undisturbed, %d of 2 jobs are done", quiet.done())
+	}
+	moments := quiet.death.names
+	if len(moments) < 50 {
+		t.Fatalf("undisturbed the process had %d moments: %v", len(moments), moments)
+	}
+	for n, name := range moments {
+		t.Run(fmt.Sprintf("killed in moment %d (%s)", n+1, name), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.death.at = n + 1
+			s.queueJobs(2)
+			s.live(3 * time.Minute)
+			if s.done() != 2 {
+				t.Errorf("%d of 2 jobs are done; slots %v", s.done(), s.states())
+			}
+			s.atRest()
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/store"
+)
+
+// rows are what the database says of one pool, in one transaction.
+type rows struct {
+	now     time.Time
+	pool    slipway.RunnerPool
+	status  slipway.PoolStatus
+	slots   []slipway.Slot // open ones
+	jobs    map[string]slipway.Job
+	demand  []Job
+	room    int   // runners that the ceiling above the pool still allows
+	secret  int64 // version of the credential; 0: there is none
+	cluster slipway.ClusterView
+	ours    map[int64]bool // the pools of the application
+}
+
+// unlimited is the room where no ceiling is.
+const unlimited = 1 << 20
+
+func (r *Reconciler) read(ctx context.Context, id int64) (out rows, err error) {
+	err = r.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		out = rows{now: tx.Now, room: unlimited, ours: map[int64]bool{}}
+		if out.pool, err = tx.RunnerPool(ctx, id); err != nil {
+			return err
+		}
+		if out.status, err = tx.PoolStatus(ctx, id); err != nil {
+			return err
+		}
+		if out.slots, err = tx.OpenSlots(ctx, id); err != nil {
+			return err
+		}
+		if out.jobs, err = tx.JobsOfSlots(ctx, id); err != nil {
+			return err
+		}
+		if out.cluster, err = tx.ClusterView(ctx); err != nil {
+			return err
+		}
+		siblings, err := tx.RunnerPoolsOf(ctx, out.pool.ApplicationID)
+		if err != nil {
+			return err
+		}
+		for _, p := range siblings {
+			out.ours[p.ID] = true
+		}
+		secret, err := tx.Secret(ctx, out.pool.EnvironmentID, out.pool.Spec.Credential)
+		if err != nil && !slipway.Is(err, slipway.NotFound) {
+			return err
+		}
+		out.secret = int64(secret.Version)
+		if out.demand, err = demand(ctx, tx, out.pool); err != nil {
+			return err
+		}
+		if r.MaxRunners > 0 {
+			out.room, err = room(ctx, tx, r.MaxRunners, out)
+		}
+		return err
+	})
+	return out, err
+}
+
+// demand finds the queued jobs that fall to a pool.
+func demand(ctx context.Context, tx *store.Tx, p slipway.RunnerPool) ([]Job, error) {
+	scoped, err := tx.QueuedJobs(ctx, p.Spec.Scope.Host(), p.Spec.Scope.Owner)
+	if err != nil || len(scoped) == 0 {
+		return nil, err
+	}
+	var jobs []Job
+	for _, s := range scoped {
+		if n := len(jobs); n > 0 && jobs[n-1].ID == s.ID { // a job comes once for each environment, one after the other
+			jobs[n-1].Environments = append(jobs[n-1].Environments, s.EnvironmentID)
+			continue
+		}
+		jobs = append(jobs, Job{s.Job, []int64{s.EnvironmentID}})
+	}
+	pools, err := tx.RunnerPoolsFor(ctx, p.Spec.Scope.Host(), p.Spec.Scope.Owner)
+	if err != nil {
+		return nil, err
+	}
+	load := Load{}
+	if len(pools) > 1 {
+		counts, err := tx.OpenSlotCounts(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for id, by := range counts {
+			load[id] = by[slipway.SlotBusy] + by[slipway.SlotDraining] + by[slipway.SlotRemoving]
+		}
+	}
+	return Assign(jobs, pools, load, tx.Now).Jobs[p.ID], nil
+}
+
+// room is what the installation's ceiling still leaves to a pool, when all that want more
+// runners take turns.
+func room(ctx context.Context, tx *store.Tx, ceiling int, own rows) (int, error) {
+	counts, err := tx.OpenSlotCounts(ctx)
+	if err != nil {
+		return 0, err
+	}
+	statuses, err := tx.PoolStatuses(ctx)
+	if err != nil {
+		return 0, err
+	}
+	pools, err := tx.RunnerPools(ctx)
+	if err != nil {
+		return 0, err
+	}
+	left := ceiling
+	var asks []Ask
+	for _, p := range pools {
+		var open, free int
+		for state, n := range counts[p.ID] {
+			open += n
+			if state.Free() {
+				free += n
+			}
+		}
+		left -= open
+		waiting := statuses[p.ID].Demand
+		if p.ID == own.pool.ID {
+			waiting = max(len(own.demand), p.Spec.Minimum, p.Spec.Spare)
+			if p.Spec.Fixed() {
+				waiting = p.Spec.Replicas
+			}
+		}
+		held := statuses[p.ID].HoldUntil.After(tx.Now)
+		if more := min(waiting-free, p.Spec.Replicas-open); more > 0 && !p.Paused && !p.Deleting && !held {
+			asks = append(asks, Ask{Pool: p.ID, Priority: p.Spec.Priority, Runners: more})
+		}
+	}
+	return Divide(left, asks)[own.pool.ID], nil
+}
+
+// barred says why nothing can be launched at all; it is empty when nothing bars.
+func (r *Reconciler) barred(in rows) string {
+	switch {
+	case r.NoCluster != nil:
+		return "there is no cluster to run runners on"
+	case r.Unprepared != "":
+		return r.Unprepared
+	case in.status.Outdated != "" && in.status.Outdated == r.Image:
+		return fmt.Sprintf("GitHub does not take the runner program of the image %s any more; set runners.image to a newer one", r.Image)
+	case !in.cluster.LookedAt.IsZero() && !in.cluster.RuntimeClass:
+		return fmt.Sprintf("the cluster has no sandbox for runners: there is no RuntimeClass %s", slipway.RunnerRuntimeClass)
+	}
+	return ""
+}

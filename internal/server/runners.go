@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"slipway.dev/slipway/internal/outside/forge"
+	"slipway.dev/slipway/internal/outside/kube"
+	"slipway.dev/slipway/internal/reconcile/pool"
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// newPools puts the reconciler of runner pools together.
+func (s *Server) newPools() *pool.Reconciler {
+	c := s.Config.Runners
+	return pool.New(pool.Config{
+		Store: s.Store, Queue: s.Queue, Box: s.box, Installation: s.Installation,
+		Cluster:   runnerPods{s.world.cluster, kube.RunnerImages{Runner: c.Image, Docker: c.DockerImage}, c.Mirror},
+		NoCluster: s.world.noCluster, Unprepared: unprepared(c.Image, c.DockerImage),
+		Forge: func(baseURL, credential string) (forge.Runners, error) { return s.forges.For(baseURL, credential) },
+		Image: c.Image, MaxRunners: int(c.Max), Metrics: s.metrics.pools, Log: s.log,
+	})
+}
+
+// unprepared says what keeps the installation from launching any runner.
+func unprepared(image, docker string) string {
+	switch "" {
+	case image:
+		return "runners.image is not set in slipway.toml: there is nothing to run as a runner"
+	case docker:
+		return "runners.docker_image is not set in slipway.toml: runners would have no Docker"
+	}
+	return ""
+}
+
+// runnerPods shows package pool the cluster in its words.
+type runnerPods struct {
+	cluster *kube.Client
+	images  kube.RunnerImages
+	mirror  bool
+}
+
+func (r runnerPods) Launch(ctx context.Context, l pool.Launch) (string, error) {
+	return r.cluster.LaunchRunner(ctx, kube.RunnerPod{
+		Application: slipway.Application{
+			ID: l.Pool.ApplicationID, EnvironmentID: l.Pool.EnvironmentID, Project: l.Pool.Project, Environment: l.Pool.Environment,
+			Name: l.Pool.Application, Namespace: l.Pool.Namespace,
+		},
+		Pool: l.Pool.ID, Slot: l.Slot.ID, Name: l.Slot.Runner, Spec: l.Pool.Spec, Images: r.images, JIT: l.Config, Mirror: r.mirror,
+	})
+}
+
+func (r runnerPods) Pods(ctx context.Context, namespace string) ([]pool.Pod, error) {
+	states, err := r.cluster.RunnerPods(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]pool.Pod, len(states))
+	for i, p := range states {
+		out[i] = pool.Pod{
+			Name: p.Name, UID: p.UID, Pool: p.Pool, Slot: p.Slot, CreatedAt: p.CreatedAt, Node: p.Node, Image: p.Image, Seen: p.Seen,
+			Running: p.Phase == kube.RunnerRunning, Over: p.Phase == kube.RunnerEnded, Leaving: p.Leaving,
+			SecretOnly: p.Phase == kube.RunnerConfigOnly, Outdated: p.Fault == kube.FaultOutdated,
+		}
+		if out[i].Over {
+			out[i].Result = p.Seen
+		}
+	}
+	return out, nil
+}
+
+func (r runnerPods) End(ctx context.Context, namespace, name string) error {
+	return r.cluster.EndRunner(ctx, namespace, name)
+}
+
+// What is kept of runners that are gone, of jobs and of deliveries. Deliveries are kept for
+// longer than a forge can send them again.
+const (
+	keepSlots      = 7 * 24 * time.Hour
+	keepJobs       = 14 * 24 * time.Hour
+	keepDeliveries = 14 * 24 * time.Hour
+	pruneAtOnce    = 1000 // rows in one transaction, which others wait for
+)
