@@ -62,7 +62,11 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/client", "internal/wire"},
 	{"internal/server", "internal/slipway internal/joblog internal/api internal/dashboard internal/author internal/auth internal/secret internal/config internal/change internal/view internal/task internal/spec internal/redact internal/store internal/store/sqlite internal/store/postgres internal/reconcile/application internal/reconcile/pool internal/observe internal/outside/forge internal/outside/forge/github internal/outside/kube internal/outside/helm internal/outside/prefect contract python"},
 	{"internal/cli", "internal/client internal/wire internal/config internal/spec internal/slipway internal/author internal/server internal/outside/registry internal/outside/git internal/outside/helm"},
-	{"test/world", "internal/client internal/wire"},
+	{"test/world", "internal/client internal/wire internal/slipway internal/outside/forge/fake"},
+	// Programs that tests and the demonstration start beside the server: a forge to ask, and
+	// what runs in runner pods. They are no part of the product, so no folder of cmd.
+	{"test/world/cmd/fakegithub", "internal/slipway internal/outside/forge internal/outside/forge/fake"},
+	{"test/world/cmd/standin", "internal/outside/forge/fake"},
 	{"test/e2e", "internal/wire internal/client internal/outside/prefect internal/store/postgres/postgrestest test/world"},
 	{"test/load", "test/world"},
 }

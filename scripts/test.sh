@@ -24,6 +24,7 @@ test/cluster/cluster.sh status >/dev/null 2>&1 && found=yes
 test/cluster/cluster.sh up
 test/cluster/cluster.sh build-guestbook
 test/cluster/cluster.sh build-postgres
+test/cluster/cluster.sh build-runner
 # The built slipway itself carries backups, in pods.
 test/cluster/cluster.sh build-image --name registry.example.com/slipway:test --program slipway bin/slipway
 export SLIPWAY_TEST_KUBECONFIG=${SLIPWAY_CLUSTER_DIR:-/var/lib/slipway-test-cluster}/kubeconfig

@@ -6,6 +6,7 @@
 #   cluster.sh status   say how each part is
 #   cluster.sh load FILE.tar...      make images usable by pods
 #   cluster.sh build-guestbook       build and load the sample application's images
+#   cluster.sh build-runner          build and load stand-ins for GitHub's runner and its Docker
 #   cluster.sh build-postgres        build and load an image of the machine's PostgreSQL
 #   cluster.sh help                  the rest
 #

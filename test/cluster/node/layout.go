@@ -24,14 +24,17 @@ import (
 // The cluster's addresses. They are private ones that few use, and the ports lie below
 // the range from which Linux takes ports for outgoing connections.
 const (
-	NodeName      = "slipway-test"
-	Bridge        = "slipway-test0"
-	NodeAddress   = "10.213.0.1" // the bridge's own: what pods reach the machine by
-	PodNetwork    = "10.213.0.0/24"
-	ServiceRange  = "10.214.0.0/16"
-	serviceFirst  = "10.214.0.1" // the API server's own Service
-	ClusterDomain = "cluster.local"
-	networkName   = "slipway-test"
+	NodeName    = "slipway-test"
+	Bridge      = "slipway-test0"
+	NodeAddress = "10.213.0.1" // the bridge's own: what pods reach the machine by
+	PodNetwork  = "10.213.0.0/24"
+	// OutsideAddress is one more of the machine's, which stands for a server in a private
+	// network of its own. Nothing of the cluster listens on it.
+	OutsideAddress = "10.215.0.1"
+	ServiceRange   = "10.214.0.0/16"
+	serviceFirst   = "10.214.0.1" // the API server's own Service
+	ClusterDomain  = "cluster.local"
+	networkName    = "slipway-test"
 
 	APIPort               = 24443
 	kubeletPort           = 24250

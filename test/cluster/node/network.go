@@ -42,6 +42,9 @@ func ensureNetwork(ctx context.Context) (made bool, err error) {
 	if err := run(ctx, "ip", "address", "replace", NodeAddress+"/24", "dev", Bridge); err != nil {
 		return made, fmt.Errorf("giving the pods' bridge its address: %w", err)
 	}
+	if err := run(ctx, "ip", "address", "replace", OutsideAddress+"/32", "dev", Bridge); err != nil {
+		return made, fmt.Errorf("giving the pods' bridge its second address: %w", err)
+	}
 	if err := run(ctx, "ip", "link", "set", Bridge, "up"); err != nil {
 		return made, fmt.Errorf("starting the pods' bridge: %w", err)
 	}
@@ -104,7 +107,7 @@ func addressesAreFree() error {
 			continue // it went away between the two questions
 		}
 		for _, address := range addresses {
-			for _, ours := range []string{PodNetwork, ServiceRange} {
+			for _, ours := range []string{PodNetwork, ServiceRange, OutsideAddress + "/32"} {
 				_, network, err := net.ParseCIDR(ours)
 				if err != nil {
 					return fmt.Errorf("reading our own address range: %w", err)

@@ -29,13 +29,12 @@ func (g *GitHub) AdminHandler() http.Handler {
 	mux.HandleFunc("POST /admin/jobs", g.adminQueue)
 	mux.HandleFunc("GET /admin/jobs", func(w http.ResponseWriter, r *http.Request) { answer(w, r, nil, http.StatusOK, g.allJobs()) })
 	mux.HandleFunc("GET /admin/jobs/{id}", func(w http.ResponseWriter, r *http.Request) {
-		for _, j := range g.allJobs() {
-			if j.ID == number(r, "id") {
-				answer(w, r, nil, http.StatusOK, j)
-				return
-			}
+		j, ok := g.State(number(r, "id"))
+		if !ok {
+			answer(w, r, notFound("job "+r.PathValue("id")), 0, nil)
+			return
 		}
-		answer(w, r, notFound("job "+r.PathValue("id")), 0, nil)
+		answer(w, r, nil, http.StatusOK, j)
 	})
 	mux.HandleFunc("POST /admin/jobs/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
 		g.Cancel(number(r, "id"))
@@ -114,7 +113,7 @@ func (g *GitHub) adminHook(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, forge.Fail(forge.Invalid, "the hook's url is no http:// or https:// address", "", nil), 0, nil)
 		return
 	}
-	answer(w, r, nil, http.StatusCreated, map[string]any{"id": g.AddWebhook(scope, in.URL, in.Secret, g.hookClient())})
+	answer(w, r, nil, http.StatusCreated, map[string]any{"id": g.AddWebhook(scope, in.URL, in.Secret, g.HookClient())})
 }
 
 // JobState is a job as /admin shows it, with all that is known of it.
@@ -131,8 +130,18 @@ type JobState struct {
 	QueuedAt   time.Time    `json:"queued_at"`
 	StartedAt  time.Time    `json:"started_at"`
 	EndedAt    time.Time    `json:"ended_at"`
-	Steps      []forge.Step `json:"steps"`
+	Steps      []StepReport `json:"steps"`
 	Log        string       `json:"log"`
+}
+
+// State is all that is known of a job.
+func (g *GitHub) State(id int64) (JobState, bool) {
+	for _, j := range g.allJobs() {
+		if j.ID == id {
+			return j, true
+		}
+	}
+	return JobState{}, false
 }
 
 func (g *GitHub) allJobs() []JobState {
@@ -141,9 +150,13 @@ func (g *GitHub) allJobs() []JobState {
 	g.lapse()
 	out := []JobState{}
 	for _, j := range g.sortedJobs() {
+		steps := []StepReport{}
+		for _, s := range j.Steps {
+			steps = append(steps, StepReport{Number: s.Number, Name: s.Name, Conclusion: s.Conclusion})
+		}
 		out = append(out, JobState{
 			ID: j.ID, RunID: j.RunID, Attempt: j.Attempt, Repository: j.repo.String(), Name: j.Name, Labels: j.Labels, Status: string(j.State), Conclusion: j.Conclusion,
-			Runner: j.Runner, QueuedAt: j.QueuedAt, StartedAt: j.StartedAt, EndedAt: j.EndedAt, Steps: append([]forge.Step(nil), j.Steps...), Log: g.logs[j.ID],
+			Runner: j.Runner, QueuedAt: j.QueuedAt, StartedAt: j.StartedAt, EndedAt: j.EndedAt, Steps: steps, Log: g.logs[j.ID],
 		})
 	}
 	return out

@@ -58,7 +58,8 @@ func (g *GitHub) AddWebhook(s slipway.ForgeScope, url, secret string, client *ht
 // certificates of those who receive.
 func (g *GitHub) TrustHooks(t http.RoundTripper) { g.set(func() { g.hooksOver = t }) }
 
-func (g *GitHub) hookClient() *http.Client {
+// HookClient is a client for AddWebhook that trusts as TrustHooks was told.
+func (g *GitHub) HookClient() *http.Client {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return &http.Client{Transport: g.hooksOver}

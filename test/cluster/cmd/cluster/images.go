@@ -12,6 +12,7 @@ import (
 	"slipway.dev/slipway/test/cluster/image"
 	"slipway.dev/slipway/test/cluster/node"
 	"slipway.dev/slipway/test/cluster/postgres"
+	"slipway.dev/slipway/test/cluster/runner"
 )
 
 func loadImage(ctx context.Context, cluster node.Cluster, files []string) error {
@@ -78,6 +79,19 @@ func buildPostgres(ctx context.Context, cluster node.Cluster, _ []string) error 
 		return err
 	}
 	return load(ctx, cluster, spec)
+}
+
+func buildRunner(ctx context.Context, cluster node.Cluster, _ []string) error {
+	folder, err := os.MkdirTemp("", "slipway-runner-")
+	if err != nil {
+		return fmt.Errorf("making a temporary folder: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	specs, err := runner.Images(ctx, filepath.Join(cluster.Source, "..", ".."), folder)
+	if err != nil {
+		return err
+	}
+	return load(ctx, cluster, specs...)
 }
 
 // load packs the images into one tarball, loads it and removes it.

@@ -30,6 +30,7 @@ var commands = []command{
 	{"load-image", "FILE.tar...", "make the images of tarballs usable by pods", loadImage},
 	{"build-image", "[flags] PROGRAM", "make an image of a static program, and load it", buildImage},
 	{"build-guestbook", "", "compile the guestbook's versions, and load their images", buildGuestbook},
+	{"build-runner", "", "make the images that stand in for GitHub's runner and its Docker, and load them", buildRunner},
 	{"build-postgres", "", "make an image of the machine's PostgreSQL, and load it", buildPostgres},
 }
 
