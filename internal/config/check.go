@@ -169,21 +169,30 @@ func (l *loader) checkProxies() {
 	}
 }
 
+// checkRunners finds at the start what would otherwise fail each runner on its own.
 func (l *loader) checkRunners() {
 	r := l.c.Runners
-	for key, image := range map[string]string{"runners.image": r.Image, "runners.docker_image": r.DockerImage} {
-		if image != "" && strings.ContainsAny(image, " \t\n") {
-			l.wrong(key, "write name:tag@sha256:…", "it is not the name of an image")
+	for _, i := range []struct{ key, image string }{{"runners.image", r.Image}, {"runners.docker_image", r.DockerImage}} {
+		switch {
+		case strings.TrimSpace(i.image) != i.image || strings.ContainsAny(i.image, " \t\n"):
+			l.wrong(i.key, "write registry.example.com/name:tag@sha256:…", "%q is no name of an image", i.image)
+		case i.image != "" && !strings.Contains(i.image, "@sha256:"):
+			l.c.Warnings = append(l.c.Warnings, i.key+" has no digest: whoever may write "+i.image+" decides what runs your jobs")
 		}
 	}
 	for _, n := range r.AllowEgress {
-		if _, err := netip.ParsePrefix(n); err != nil {
-			l.wrong("runners.allow_egress", "write 10.20.0.0/16", "%q is not a network", n)
+		if _, err := netip.ParsePrefix(n); err != nil && !isAddress(n) {
+			l.wrong("runners.allow_egress", "write 10.20.0.0/16, or one address", "%q is not a network", n)
 		}
 	}
 	for _, a := range r.DNS {
-		if _, err := netip.ParseAddr(a); err != nil {
+		if !isAddress(a) {
 			l.wrong("runners.dns", "write 169.254.20.10", "%q is not an address", a)
 		}
 	}
+}
+
+func isAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
 }

@@ -86,8 +86,8 @@ type Backup struct {
 
 // Runners is what all runner pools of the installation have in common.
 type Runners struct {
-	Image       string   `key:"image" doc:"The image of runner pods, pinned by its digest: the runner program in /home/runner, for user 1001, with sh and cp. Empty: no runner is launched, and each pool says so."`
-	DockerImage string   `key:"docker_image" doc:"The image of the Docker daemon beside each runner, pinned by its digest: dockerd, the docker client, sh, ip and iptables-legacy. Empty: no runner is launched."`
+	Image       string   `key:"image" default:"ghcr.io/actions/actions-runner:2.337.0@sha256:e5496277be5d09bc968b3d64911b74e219ac4a3f2edce956a3ecf9271bea1ef4" doc:"The image of runner pods, pinned by its digest: the runner program in /home/runner, for user 1001, with sh and cp. GitHub refuses old versions of the program, so this default goes with the releases of Slipway."`
+	DockerImage string   `key:"docker_image" default:"docker.io/library/docker:28.5.2-dind@sha256:2a232a42256f70d78e3cc5d2b5d6b3276710a0de0596c145f627ecfae90282ac" doc:"The image of the Docker daemon beside each runner, pinned by its digest: dockerd, the docker client, sh, ip and iptables-legacy."`
 	AllowEgress []string `key:"allow_egress" doc:"Networks that runners may reach although they are private, such as that of a GitHub Enterprise Server: 10.20.0.0/16."`
 	DNS         []string `key:"dns" doc:"Addresses of name servers beside the cluster's own that runners may ask, such as that of a cache on each node: 169.254.20.10."`
 	Mirror      bool     `key:"mirror" default:"false" doc:"Runners may reach the installation's mirror of Docker Hub, the pod registry-mirror in the namespace slipway-actions-mirror, and their Docker daemons ask it first."`

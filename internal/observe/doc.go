@@ -1,5 +1,5 @@
-// Package observe writes down what the world says of an application: whether the cluster
-// still is as Slipway last applied it.
+// Package observe writes down what the world says: whether the cluster still is as Slipway
+// last applied an application, and which nodes it has, with how much room for runners.
 //
 // An application is looked at when a change of it has ended, when somebody asks, and at
 // intervals that are spread over time. A look reads, compares, and writes one row; what is

@@ -25,6 +25,7 @@ type cluster interface {
 	CompareSecret(ctx context.Context, namespace, name string, data map[string][]byte) ([]slipway.Difference, error)
 	CompareRecord(ctx context.Context, app slipway.Application, want kube.Record) ([]slipway.Difference, error)
 	SetRecordDrift(ctx context.Context, app slipway.Application, state slipway.DriftState, message string) error
+	Nodes(ctx context.Context) (nodes []slipway.Node, runtimeClass bool, err error)
 }
 
 // charts is what is asked of Helm.

@@ -29,6 +29,8 @@ type fakeWorld struct {
 	record  string            // the condition Drift
 	records int               // comparisons of the record
 	masked  string            // a secret's value as it would be shown
+	nodes   []slipway.Node
+	sandbox bool
 }
 
 func (f *fakeWorld) Compare(ctx context.Context, _ slipway.Application, _ []kube.Manifest, o kube.CompareOptions) (kube.Comparison, error) {
@@ -56,6 +58,13 @@ func (f *fakeWorld) CompareRecord(_ context.Context, _ slipway.Application, want
 func (f *fakeWorld) SetRecordDrift(_ context.Context, _ slipway.Application, s slipway.DriftState, message string) error {
 	f.record = string(s) + ": " + message
 	return nil
+}
+
+func (f *fakeWorld) Nodes(ctx context.Context) ([]slipway.Node, bool, error) {
+	if f.fails != nil {
+		return nil, false, errors.Join(f.fails, context.Cause(ctx))
+	}
+	return f.nodes, f.sandbox, nil
 }
 
 func (f *fakeWorld) Applied(context.Context, slipway.Application, string) ([]kube.Manifest, error) {

@@ -188,6 +188,8 @@ func (s *Server) handle() {
 	s.Queue.Handle(slipway.WakeDrift, o.Look)
 	s.Queue.Handle(observe.NounRound, o.Round)
 	s.Queue.Periodic(observe.NounRound, 1, time.Minute)
+	s.Queue.Handle(observe.NounNodes, o.Nodes)
+	s.Queue.Periodic(observe.NounNodes, 1, observe.NodesEvery)
 	s.Queue.Handle(slipway.WakeSchedule, r.Schedule)
 	p := s.newPools()
 	s.Queue.Handle(pool.Noun, p.Pool)

@@ -22,7 +22,8 @@ type Node struct {
 	Memory       Amount       `json:"memory"`    // bytes
 	Disk         Amount       `json:"ephemeral"` // bytes of ephemeral storage
 	Pods         Amount       `json:"pods"`
-	Gone         time.Time    `json:"gone,omitzero"` // not listed any more since; zero: it is
+	Absent       bool         `json:"absent,omitempty"` // the newest look did not list it, which once means little
+	Gone         time.Time    `json:"gone,omitzero"`    // not listed by a second look either, since then; zero: it was
 }
 
 // Amount is how much there is for pods, and how much of it pods have reserved.

@@ -113,7 +113,7 @@ func runnerPolicies(s RunnerSpace, inside []netip.Prefix) ([]*networkingv1.Netwo
 	for _, text := range s.DNS {
 		p, err := parseNetwork(text)
 		if err != nil || !p.IsSingleIP() {
-			return nil, slipway.Errorf(slipway.Invalid, "runners.dns_servers: %q is not an address", text).WithHint("write 169.254.20.10")
+			return nil, slipway.Errorf(slipway.Invalid, "runners.dns: %q is not an address", text).WithHint("write 169.254.20.10")
 		}
 		names.Spec.Egress = append(names.Spec.Egress, networkingv1.NetworkPolicyEgressRule{
 			Ports: portsOf(53, corev1.ProtocolUDP, corev1.ProtocolTCP), To: []networkingv1.NetworkPolicyPeer{block(p, nil)},
