@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"slipway.dev/slipway/internal/outside/forge"
@@ -53,7 +52,7 @@ func (w *run) notRegistered(ctx context.Context, out *outcome, s slipway.Slot, c
 	if errors.As(cause, &book) || ctx.Err() != nil {
 		return false, cause
 	}
-	hold, counts := refusal(cause, spread)
+	hold, counts := refusal(cause, w.r.spread)
 	out.failed(sentence(cause), hold, counts)
 	w.r.Metrics.launch(string(forge.ProblemOf(cause)))
 	switch forge.ProblemOf(cause) {
@@ -99,6 +98,6 @@ func (w *run) launch(ctx context.Context, out *outcome, in rows, s slipway.Slot,
 }
 
 // spread adds up to a fifth, so that what was refused together is not asked together.
-func spread(d time.Duration) time.Duration {
-	return d + time.Duration(rand.Int64N(int64(d)/5+1)) //nolint:gosec // it spreads load, and nobody gains by guessing it
+func (r *Reconciler) spread(d time.Duration) time.Duration {
+	return d + time.Duration(r.Scatter()*float64(d)/5)
 }

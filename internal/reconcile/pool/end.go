@@ -103,10 +103,10 @@ func (w *run) notYet(ctx context.Context, s slipway.Slot, cause error) (moved bo
 	if errors.As(cause, &book) || ctx.Err() != nil {
 		return false, cause
 	}
-	wait := spread(min(soon<<min(s.Failures, 8), longest))
+	wait := w.r.spread(min(soon<<min(s.Failures, 8), longest))
 	var e *forge.Error
 	if errors.As(cause, &e) && e.Problem == forge.Throttled {
-		wait = spread(max(e.RetryAfter, time.Second))
+		wait = w.r.spread(max(e.RetryAfter, time.Second))
 	}
 	s.Failure, s.Failures, s.RetryAt = sentence(cause), s.Failures+1, w.r.Store.Now().Add(wait)
 	return false, w.write(ctx, s, s.State)

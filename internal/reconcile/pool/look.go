@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"slipway.dev/slipway/internal/outside/forge"
@@ -42,14 +43,14 @@ func (w *run) look(ctx context.Context, in rows) (world, error) {
 		return seen, nil
 	}
 	eager := false
-	places := map[place]bool{{in.pool.Spec.Scope.BaseURL, in.pool.Spec.Credential, placeOf(in.pool.Spec.Scope)}: true}
+	places := []place{{in.pool.Spec.Scope.BaseURL, in.pool.Spec.Credential, placeOf(in.pool.Spec.Scope)}}
 	for _, s := range in.slots {
 		eager = eager || s.State == slipway.SlotStarting
-		if s.State != slipway.SlotWanted {
-			places[place{s.Scope.BaseURL, s.Credential, placeOf(s.Scope)}] = true
+		if at := (place{s.Scope.BaseURL, s.Credential, placeOf(s.Scope)}); s.State != slipway.SlotWanted && !slices.Contains(places, at) {
+			places = append(places, at)
 		}
 	}
-	for p := range places {
+	for _, p := range places {
 		own := p.scope == placeOf(in.pool.Spec.Scope) && p.credential == in.pool.Spec.Credential
 		client, err := r.forges.open(ctx, in.pool, p.baseURL, p.credential)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -76,6 +77,7 @@ type Config struct {
 	Parallel   int    // slots of a pool that are acted on at once; 0: 8
 	Metrics    *Metrics
 	Log        *slog.Logger
+	Scatter    func() float64 // from 0 to 1, for spreading attempts over time; nil: at random
 }
 
 // Reconciler brings pools to their demand. Its methods are handlers of package task.
@@ -94,6 +96,9 @@ func New(c Config) *Reconciler {
 	}
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics()
+	}
+	if c.Scatter == nil {
+		c.Scatter = rand.Float64
 	}
 	c.Parallel = cmp.Or(c.Parallel, 8)
 	return &Reconciler{Config: c, forges: newForges(c), absent: map[absence]time.Time{}}

@@ -2,8 +2,8 @@ package pool
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/slipway"
@@ -26,7 +26,8 @@ func (w *run) strays(in rows, seen world) strays {
 	for _, s := range in.slots {
 		slots[s.Runner] = true
 	}
-	for _, p := range seen.pods {
+	for _, name := range slices.Sorted(maps.Keys(seen.pods)) {
+		p := seen.pods[name]
 		if slots[p.Name] || p.Pool != in.pool.ID && in.ours[p.Pool] {
 			continue
 		}
@@ -41,7 +42,6 @@ func (w *run) strays(in rows, seen world) strays {
 			out.dueRunners = append(out.dueRunners, reg)
 		}
 	}
-	slices.SortFunc(out.pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
 	r.forgetAbsences(in.pool.ID, func(a absence) bool {
 		switch a.kind {
 		case strayPod:
