@@ -90,6 +90,7 @@ type Runners struct {
 	DockerImage string   `key:"docker_image" default:"docker.io/library/docker:28.5.2-dind@sha256:2a232a42256f70d78e3cc5d2b5d6b3276710a0de0596c145f627ecfae90282ac" doc:"The image of the Docker daemon beside each runner, pinned by its digest: dockerd, the docker client, sh, ip and iptables-legacy."`
 	AllowEgress []string `key:"allow_egress" doc:"Networks that runners may reach although they are private, such as that of a GitHub Enterprise Server: 10.20.0.0/16."`
 	DNS         []string `key:"dns" doc:"Addresses of name servers beside the cluster's own that runners may ask, such as that of a cache on each node: 169.254.20.10."`
+	CAFile      string   `key:"ca_file" doc:"Certificates, PEM, that a GitHub Enterprise Server is trusted by beside the system's own."`
 	Mirror      bool     `key:"mirror" default:"false" doc:"Runners may reach the installation's mirror of Docker Hub, the pod registry-mirror in the namespace slipway-actions-mirror, and their Docker daemons ask it first."`
 	Max         int64    `key:"max" default:"0" min:"0" max:"100000" doc:"The most runners of all pools at once. Pools of a higher priority come first, equals take turns. 0: no such limit."`
 }

@@ -112,7 +112,11 @@ func Open(ctx context.Context, c config.Config, version string, out, logTo io.Wr
 	s.View = view.New(s.Store)
 	s.world = openWorld(ctx, c, s.Installation, version, s.log)
 	s.Change = s.newChange()
-	s.forges = &github.Clients{UserAgent: "slipway/" + version}
+	transport, err := forgeTransport(s.Config.Runners.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	s.forges = &github.Clients{UserAgent: "slipway/" + version, Transport: transport}
 	s.metrics = newMetrics(s.Store, s.forges, version, s.log)
 	if c.Role.Works() {
 		s.handle()

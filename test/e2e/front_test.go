@@ -3,15 +3,7 @@
 package e2e
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +22,7 @@ import (
 // cluster, real Prefect.
 func TestTLSByFiles(t *testing.T) {
 	w := prepared(t)
-	cert, key := certificate(t)
+	cert, key := world.Certificate(t)
 	w.Write("cert.pem", cert)
 	w.Write("key.pem", key)
 	port := world.FreePort(t)
@@ -111,33 +103,4 @@ func TestBehindAProxy(t *testing.T) {
 			}
 		})
 	}
-}
-
-// certificate makes one that signs itself, for 127.0.0.1.
-func certificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "slipway of the tests"}, IsCA: true, BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair := func(kind string, b []byte) string {
-		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}))
-	}
-	if _, err := tls.X509KeyPair([]byte(pair("CERTIFICATE", der)), []byte(pair("PRIVATE KEY", raw))); err != nil {
-		t.Fatal(err)
-	}
-	return pair("CERTIFICATE", der), pair("PRIVATE KEY", raw)
 }

@@ -1,9 +1,12 @@
 package world
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,7 +27,8 @@ const (
 // the cluster and the stand-in runner play together, and nothing of the real GitHub.
 type Forge struct {
 	*fake.GitHub
-	URL string // what a connection's base URL is set to
+	URL    string // what base_url is set to
+	caFile string
 }
 
 // NewForge serves a fake forge that this machine and the cluster's pods reach.
@@ -33,7 +37,19 @@ func NewForge(t testing.TB) *Forge {
 	Kubeconfig(t) // the address is there when the cluster is
 	g := fake.New(nil)
 	g.Patience(10*time.Second, 30*time.Second)
-	served, err := g.Serve(fake.Listen{REST: "127.0.0.1:0", Runners: net.JoinHostPort(forgeAddress, "0")})
+	cert, key := Certificate(t)
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := filepath.Join(t.TempDir(), "forge.pem")
+	if err := os.WriteFile(ca, []byte(cert), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	served, err := g.Serve(fake.Listen{
+		REST: "127.0.0.1:0", Runners: net.JoinHostPort(forgeAddress, "0"),
+		TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+	})
 	if err != nil {
 		t.Fatalf("serve the fake forge where pods reach it; is the cluster up? %v", err)
 	}
@@ -42,15 +58,15 @@ func NewForge(t testing.TB) *Forge {
 			t.Errorf("end the fake forge: %v", err)
 		}
 	})
-	return &Forge{GitHub: g, URL: served.URL}
+	return &Forge{GitHub: g, URL: served.URL, caFile: ca}
 }
 
 // Configuration is the section of slipway.toml with which runners run on the test cluster:
 // the stand-ins' images, and the ways to the forge and to the cluster's name server, which
 // is no pod there.
 func (f *Forge) Configuration() string {
-	return fmt.Sprintf("[runners]\nimage = %q\ndocker_image = %q\nallow_egress = [%q]\ndns = [%q]\n",
-		runnerImage, dockerImage, netip.PrefixFrom(netip.MustParseAddr(forgeAddress), 32), nameServer)
+	return fmt.Sprintf("[runners]\nimage = %q\ndocker_image = %q\nallow_egress = [%q]\ndns = [%q]\nca_file = %q\n",
+		runnerImage, dockerImage, netip.PrefixFrom(netip.MustParseAddr(forgeAddress), 32), nameServer, f.caFile)
 }
 
 // Deliver sends the deliveries of an organization, "team", or a repository, "team/app", to

@@ -1,0 +1,32 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+
+	"slipway.dev/slipway/internal/slipway"
+)
+
+// forgeTransport is the way to forges. It trusts the certificates of a file beside the
+// system's: a GitHub Enterprise Server often has one of its company's own.
+func forgeTransport(caFile string) (http.RoundTripper, error) {
+	if caFile == "" {
+		return http.DefaultTransport, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, slipway.Errorf(slipway.Invalid, "runners.ca_file cannot be read: %s", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, slipway.Errorf(slipway.Invalid, "runners.ca_file: %s holds no certificate", caFile).WithHint("give a file with PEM certificates")
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one, unless a program replaces it
+	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return t, nil
+}
