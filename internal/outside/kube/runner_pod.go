@@ -180,8 +180,12 @@ func (p RunnerPod) runner(b budget) corev1.Container {
 			}}},
 			{Name: "DOCKER_HOST", Value: dockerAddress},
 			{Name: "HOME", Value: runnerHome},
-			// Has run.sh hand on the signal to end; a shell keeps it to itself.
+			// Has run.sh hand on the signal to end, which a shell keeps to itself, and the
+			// program's exit code, of which it makes 0 otherwise.
 			{Name: "RUNNER_MANUALLY_TRAP_SIG", Value: "1"},
+			// Has a program that GitHub does not take any more end with outdatedExit, and not
+			// as if all were well (runner#3366).
+			{Name: "ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE", Value: "1"},
 		},
 		SecurityContext:          &corev1.SecurityContext{RunAsUser: new(int64(runnerUser)), RunAsGroup: new(int64(runnerUser)), RunAsNonRoot: new(true)},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

@@ -122,6 +122,14 @@ func TestRunnerPodRunsInTheSandboxOnly(t *testing.T) {
 	if got := strings.Join(append(r.Command, r.Args...), " "); got != "/home/runner/run.sh" {
 		t.Errorf("the runner runs %q; its configuration comes by the environment", got)
 	}
+	told := map[string]string{}
+	for _, e := range r.Env {
+		told[e.Name] = e.Value
+	}
+	// runner#3366: without both, an outdated runner ends with 0, as one that did its job.
+	if told["ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE"] != "1" || told["RUNNER_MANUALLY_TRAP_SIG"] != "1" {
+		t.Errorf("the runner is told %v", told)
+	}
 	d := containersOf(p)[dockerContainer]
 	if d.RestartPolicy == nil || *d.RestartPolicy != corev1.ContainerRestartPolicyAlways || d.StartupProbe == nil {
 		t.Error("Docker is no sidecar that the runner waits for")

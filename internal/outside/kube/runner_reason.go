@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// outdatedExit is how GitHub's runner program ends when GitHub does not take its version
-// any more (runner#3366, runner#3486).
+// outdatedExit is how GitHub's runner program ends from 2.333 on, when it was asked to,
+// and GitHub does not take its version any more (runner#3366, runner#3486).
 const outdatedExit = 7
 
 // whyUnplaced says why no node has the pod.
