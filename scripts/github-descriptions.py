@@ -12,7 +12,7 @@ import gzip, io, json, pathlib, subprocess, tarfile, tempfile
 OPENAPI, EXAMPLES, SCHEMAS = "@octokit/openapi@23.0.2", "@octokit/webhooks-examples@7.6.1", "@octokit/webhooks-schemas@7.6.1"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-SCOPED = ["actions/runners", "actions/runners/generate-jitconfig", "actions/runners/{runner_id}", "hooks", "hooks/{hook_id}/deliveries",
+SCOPED = ["actions/runners", "actions/runners/downloads", "actions/runners/generate-jitconfig", "actions/runners/{runner_id}", "hooks", "hooks/{hook_id}/deliveries",
           "hooks/{hook_id}/deliveries/{delivery_id}/attempts", "installation"]
 PATHS = ["/orgs/{org}/" + p for p in SCOPED] + ["/repos/{owner}/{repo}/" + p for p in SCOPED] + [
     "/orgs/{org}/actions/runner-groups", "/repos/{owner}/{repo}/actions/runs", "/repos/{owner}/{repo}/actions/runs/{run_id}",

@@ -14,6 +14,7 @@ type absenceKind int
 const (
 	noPod absenceKind = iota
 	noRegistration
+	silent
 	strayPod
 	strayRegistration
 )
@@ -22,6 +23,8 @@ const (
 	// goneAfter is how long something must have been missing from whole lists before it
 	// counts as gone.
 	goneAfter = 20 * time.Second
+	// silentAfter is how long an idle runner may be offline: its node may come back.
+	silentAfter = time.Minute
 	// strayAfter is how long something without a slot is left alone. What is younger may
 	// have been made between a list and the look at the slots.
 	strayAfter = time.Minute

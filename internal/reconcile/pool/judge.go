@@ -15,6 +15,7 @@ type Sighting struct {
 	PodGone   bool // the pod was not listed, time and again
 	Runner    *forge.Runner
 	RunnerOut bool // the registration was not listed, time and again
+	RunnerOff bool // the registration was listed as offline, time and again
 	Job       *slipway.Job
 }
 
@@ -92,6 +93,8 @@ func judgeRunner(s slipway.Slot, see Sighting, now time.Time) slipway.Slot {
 		s.State = slipway.SlotIdle
 	case see.RunnerOut && s.State != slipway.SlotBusy:
 		return ended(s, "its registration is gone", now)
+	case see.RunnerOff && s.State == slipway.SlotIdle:
+		return ended(s, withSeen("the forge has not heard of its runner for a while", s), now)
 	}
 	return s
 }

@@ -11,13 +11,15 @@ import (
 func TestAPoolEndsAsUndisturbedWhereverItIsKilled(t *testing.T) {
 	t.Parallel()
 	quiet := newScene(t)
+	quiet.every = 4 * time.Second
 	quiet.queueJobs(2)
-	quiet.live(40 * time.Second)
+	quiet.live(time.Minute)
 	quiet.atRest()
 	if quiet.done() != 2 {
 		t.Fatalf("undisturbed, %d of 2 jobs are done", quiet.done())
 	}
 	moments := quiet.death.names
+	t.Logf("%d moments", len(moments))
 	if len(moments) < 50 {
 		t.Fatalf("undisturbed the process had %d moments: %v", len(moments), moments)
 	}
@@ -25,13 +27,16 @@ func TestAPoolEndsAsUndisturbedWhereverItIsKilled(t *testing.T) {
 		t.Run(fmt.Sprintf("killed in moment %d (%s)", n+1, name), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			s.death.at = n + 1
+			s.every, s.death.at = 4*time.Second, n+1
 			s.queueJobs(2)
-			s.live(3 * time.Minute)
+			s.live(130 * time.Second)
 			if s.done() != 2 {
 				t.Errorf("%d of 2 jobs are done; slots %v", s.done(), s.states())
 			}
 			s.atRest()
+			if s.deaths != 1 {
+				t.Errorf("the process died %d times, want once", s.deaths)
+			}
 		})
 	}
 }

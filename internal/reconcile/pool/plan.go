@@ -88,7 +88,7 @@ func Plan(s Snapshot) Next {
 	if s.Barred != "" || s.Now.Before(s.Hold.Until) {
 		n.Launch = 0
 	}
-	n.State, n.Why = s.state(n, busy, len(free), leaving, missing)
+	n.State, n.Why = s.state(n, busy, len(free), leaving, missing, unbegun(free))
 	if n.Why == "" {
 		n.Why = s.passedOver(free)
 	}
@@ -220,17 +220,27 @@ func words(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
+// unbegun counts the slots of which nothing is outside yet.
+func unbegun(free []slipway.Slot) (n int) {
+	for _, slot := range free {
+		if slot.State == slipway.SlotWanted || slot.State == slipway.SlotRegistering {
+			n++
+		}
+	}
+	return n
+}
+
 // state is the pool in one word and a sentence.
-func (s Snapshot) state(n Next, busy, free, leaving, missing int) (slipway.PoolState, string) {
+func (s Snapshot) state(n Next, busy, free, leaving, missing, unbegun int) (slipway.PoolState, string) {
 	short := missing - n.Launch
 	switch {
 	case s.Pool.Deleting:
 		return slipway.PoolDeleting, fmt.Sprintf("%d of its runners are not gone yet", busy+free+leaving)
 	case s.Pool.Paused:
 		return slipway.PoolPaused, ""
-	case short > 0 && s.Barred != "":
+	case short+unbegun > 0 && s.Barred != "":
 		return slipway.PoolHeld, s.Barred
-	case short > 0 && s.Now.Before(s.Hold.Until):
+	case short+unbegun > 0 && s.Now.Before(s.Hold.Until):
 		return slipway.PoolHeld, s.Hold.Why
 	case short > 0 && s.Room < missing && s.Pool.Spec.Replicas-busy-free-leaving > s.Room:
 		return slipway.PoolFull, "the ceiling that it shares with other pools is reached"
@@ -244,13 +254,29 @@ func (s Snapshot) state(n Next, busy, free, leaving, missing int) (slipway.PoolS
 	return slipway.PoolReady, ""
 }
 
+// retry is when the first of the slots that leave can be tried again.
+func (s Snapshot) retry() time.Duration {
+	next := settled
+	for _, slot := range s.Slots {
+		if slot.State == slipway.SlotDraining || slot.State == slipway.SlotRemoving {
+			next = min(next, max(expecting, slot.RetryAt.Sub(s.Now)))
+		}
+	}
+	return next
+}
+
 // again is when time alone may change the answer.
 func (s Snapshot) again(n Next, leaving int, free []slipway.Slot) time.Duration {
-	if n.Launch > 0 || leaving > 0 || len(n.Drain)+len(n.Close) > 0 {
+	if n.Launch > 0 || len(n.Drain)+len(n.Close) > 0 {
 		return expecting
 	}
+	if leaving > 0 {
+		return s.retry()
+	}
+	resting := s.Barred != "" || s.Now.Before(s.Hold.Until)
 	for _, slot := range free {
-		if slot.State != slipway.SlotIdle {
+		begun := slot.State != slipway.SlotWanted && slot.State != slipway.SlotRegistering
+		if slot.State != slipway.SlotIdle && (begun || !resting) {
 			return expecting
 		}
 	}

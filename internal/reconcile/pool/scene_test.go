@@ -43,6 +43,7 @@ type scene struct {
 	hears  bool          // deliveries arrive
 	change []func(*Config)
 	most   int // pods that were there at once
+	deaths int // of the process
 
 	mu  sync.Mutex
 	now time.Time
@@ -192,6 +193,7 @@ func (s *scene) look() (again time.Duration, killed bool) {
 	s.death.armed = false
 	s.death.mu.Unlock()
 	if errors.Is(context.Cause(ctx), errKilled) {
+		s.deaths++
 		s.restart()
 		return 0, true
 	}
@@ -220,10 +222,13 @@ func (s *scene) live(d time.Duration) {
 
 // hear takes what deliveries would tell: a pool that serves a job is looked at soon.
 func (s *scene) hear() {
-	if !s.hears {
-		return
+	if s.hears && s.heard() {
+		s.look()
 	}
-	moved := false
+}
+
+// heard writes down what deliveries would tell, and reports whether it was new.
+func (s *scene) heard() (moved bool) {
 	s.write(func(ctx context.Context, tx *store.Tx) error {
 		for _, j := range s.jobs() {
 			j.Host = slipway.GitHubHost
@@ -238,9 +243,7 @@ func (s *scene) hear() {
 		}
 		return nil
 	})
-	if moved {
-		s.look()
-	}
+	return moved
 }
 
 func (s *scene) jobs() []slipway.Job {

@@ -33,6 +33,7 @@ type GitHub struct {
 	away     bool
 	throttle time.Duration
 	calls    map[string]int
+	offered  string // version of the runner program
 
 	// Of the runner's side.
 	url      string // where runners find it
@@ -101,7 +102,7 @@ func New(now func() time.Time) *GitHub {
 	}
 	g := &GitHub{
 		now: now, ids: firstID, owners: map[string]bool{}, repos: map[string]int64{}, runners: map[int64]*runner{}, runs: map[int64]*run{},
-		jobs: map[int64]*job{}, hooks: map[int64]*hook{}, logs: map[int64]string{}, refused: map[string]bool{}, calls: map[string]int{},
+		jobs: map[int64]*job{}, hooks: map[int64]*hook{}, logs: map[int64]string{}, refused: map[string]bool{}, calls: map[string]int{}, offered: "2.337.0",
 		sessions: map[string]int64{}, changed: make(chan struct{}), tooOld: map[string]bool{}, offlineAfter: time.Minute, lostAfter: 10 * time.Minute,
 	}
 	g.delivered = sync.NewCond(&g.mu)

@@ -34,6 +34,7 @@ func (g *GitHub) Handler() http.Handler {
 	}
 	both("GET", "actions/runners", g.serveRunners)
 	both("POST", "actions/runners/generate-jitconfig", g.serveRegister)
+	both("GET", "actions/runners/downloads", g.serveDownloads)
 	both("GET", "actions/runners/{id}", func(w http.ResponseWriter, r *http.Request, s slipway.ForgeScope) {
 		x, err := g.Runner(r.Context(), s, number(r, "id"))
 		answer(w, r, err, http.StatusOK, runnerJSON(x))
