@@ -3,6 +3,7 @@
 // Work flows through the folders in one direction:
 //
 //	someone asks            api, cli, dashboard
+//	the world calls         webhook     a forge's deliveries, verified
 //	accepted, or refused    change      wanted state, audit and wake-up, in one transaction
 //	kept until done         task        durable wake-ups; tasks and steps that people see
 //	wanted against seen     reconcile   snapshot → Plan (pure) → act → record → again

@@ -32,6 +32,7 @@ type Dependencies struct {
 
 	Version      string          // of the server, for GET /installation
 	PrefectUI    func() string   // the address of Prefect's own pages; nil or empty: no links to them
+	WebhookURL   func() string   // the address below which forges reach the webhooks; nil: none
 	Log          *slog.Logger    // nil: none
 	BundleBytes  int64           // the largest driver; 0: 10 MiB
 	RequestBytes int64           // the largest other body; 0: 1 MiB
@@ -100,6 +101,7 @@ func (s *service) build(mux *http.ServeMux) {
 	s.registerBackups()
 	s.registerEnvironments()
 	s.registerSecrets()
+	s.registerConnections()
 	s.registerDrivers()
 	s.registerApplications()
 	s.registerDrift()

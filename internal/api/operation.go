@@ -88,6 +88,16 @@ var operations = []operation{
 	{id: "get-job", method: get, path: "/jobs/{host}/{job}", role: read, status: 200, tag: "runners", summary: "Show a job, known or not, and why it waits", timeout: forgeTimeout},
 	{id: "get-job-log", method: get, path: "/jobs/{host}/{job}/log", role: read, status: 200, tag: "runners", summary: "Fetch the log of a job that has ended, or search it; it is not stored", timeout: forgeTimeout},
 
+	{id: "list-connections", method: get, path: "/connections", role: read, status: 200, tag: "connections", summary: "List the connections to forges"},
+	// For an environment who may write there may; one of the installation is an
+	// administrator's, which package change checks.
+	{id: "create-connection", method: post, path: "/connections", role: write, status: 201, tag: "connections", summary: "Make an address that a forge can send deliveries to"},
+	{id: "get-connection", method: get, path: "/connections/{connection}", role: read, status: 200, tag: "connections", summary: "Show a connection"},
+	{id: "delete-connection", method: del, path: "/connections/{connection}", role: write, status: 204, tag: "connections", summary: "Delete a connection with the record of its deliveries"},
+	{id: "rotate-connection-secret", method: post, path: "/connections/{connection}/secret", role: write, status: 201, tag: "connections", summary: "Give a connection another webhook secret"},
+	{id: "list-deliveries", method: get, path: "/connections/{connection}/deliveries", role: read, status: 200, tag: "connections", summary: "List the newest deliveries of a connection"},
+	{id: "get-app-manifest", method: get, path: "/connections/{connection}/manifest", role: read, status: 200, tag: "connections", summary: "Show what GitHub makes the connection's App from"},
+
 	{id: "list-tasks", method: get, path: "/tasks", role: read, status: 200, tag: "tasks", summary: "List tasks, newest first"},
 	{id: "get-task", method: get, path: "/tasks/{task}", role: read, status: 200, tag: "tasks", summary: "Show a task with its steps", timeout: (maxWait + 10) * time.Second},
 	{id: "cancel-task", method: post, path: "/tasks/{task}/cancel", role: write, status: 202, tag: "tasks", summary: "Ask for a task's end"},

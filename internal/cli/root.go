@@ -64,7 +64,7 @@ func (s *session) root() *cobra.Command {
 	root.SetHelpCommandGroupID("run")
 	for group, commands := range map[string][]*cobra.Command{
 		"work": {s.planCommand(), s.validateCommand(), s.deployCommand(), s.rollbackCommand(), s.stopCommand(), s.startCommand(), s.driftCommand(), s.repairCommand(), s.backupsCommand(), s.restoreCommand(), s.applicationsCommand(), s.runnersCommand(), s.tasksCommand(), s.driversCommand()},
-		"own":  {s.projectsCommand(), s.environmentsCommand(), s.secretsCommand()},
+		"own":  {s.projectsCommand(), s.environmentsCommand(), s.secretsCommand(), s.connectionsCommand()},
 		"who":  {s.loginCommand(), s.logoutCommand(), s.whoamiCommand(), s.contextCommand(), s.usersCommand(), s.tokensCommand(), s.auditCommand()},
 		"run":  {s.serverCommand(), s.setupCommand(), s.configCommand(), s.pythonCommand(), s.versionCommand(), s.moverCommand()},
 	} {

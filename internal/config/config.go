@@ -99,6 +99,7 @@ type Runners struct {
 type Limits struct {
 	DriverBundle Bytes `key:"driver_bundle_bytes" default:"10MiB" min:"1KiB" max:"100MiB" doc:"The largest packed driver."`
 	Request      Bytes `key:"request_bytes" default:"1MiB" min:"16KiB" max:"64MiB" doc:"The largest body of any other request."`
+	Deliveries   Bytes `key:"deliveries_bytes" default:"128MiB" min:"64MiB" max:"4GiB" doc:"How much of all deliveries of forges may be in memory at once; more are asked to come again. One has at most 25 MB."`
 }
 
 // Role is what a process does.

@@ -21,6 +21,9 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
 	pools    *pool.Metrics
+
+	deliveries *prometheus.CounterVec // by result
+	unseen     prometheus.Counter
 }
 
 func newMetrics(s *store.Store, forges *github.Clients, version string, log *slog.Logger) *metrics {
@@ -34,7 +37,9 @@ func newMetrics(s *store.Store, forges *github.Clients, version string, log *slo
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "slipway_build_info", Help: "The version that runs."}, []string{"version"})
 	info.WithLabelValues(version).Set(1)
+	m.deliveries, m.unseen = newDeliveryMetrics()
 	m.registry.MustRegister(
+		m.deliveries, m.unseen,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests, m.pools, info, &rowMetrics{store: s, log: log}, &poolMetrics{store: s, forges: forges, log: log},
 	)

@@ -15,12 +15,13 @@ import (
 // door of its own actions.
 func (s *Server) mount(mux *http.ServeMux) {
 	mux.Handle("/api/", api.Handler(api.Dependencies{
-		Auth: s.Auth, Change: s.Change, View: s.View, Events: events{s.Events}, Version: s.Version, PrefectUI: s.prefectUI, Log: s.log,
+		Auth: s.Auth, Change: s.Change, View: s.View, Events: events{s.Events}, Version: s.Version, PrefectUI: s.prefectUI, WebhookURL: s.webhookURL, Log: s.log,
 		BundleBytes: int64(s.Config.Limits.DriverBundle), RequestBytes: int64(s.Config.Limits.Request), Stopping: s.stopping,
 	}))
 	if !s.Config.Role.ServesAPI() {
 		return
 	}
+	s.mountWebhooks(mux)
 	mux.Handle("/", dashboard.Handler(dashboard.Dependencies{
 		Auth: s.Auth, Change: s.Change, View: s.View,
 		Subscribe: func() (<-chan slipway.Event, func()) {

@@ -31,6 +31,7 @@ import (
 	"slipway.dev/slipway/internal/store"
 	"slipway.dev/slipway/internal/task"
 	"slipway.dev/slipway/internal/view"
+	"slipway.dev/slipway/internal/webhook"
 )
 
 // Server is one process of an installation, put together. Its fields are the parts, for
@@ -55,6 +56,7 @@ type Server struct {
 	world    *world
 	forges   *github.Clients // one client for each credential, for all who use it
 	metrics  *metrics
+	webhooks *webhook.Handler
 	public   *listener
 	actions  *listener
 	stopping chan struct{}
@@ -118,6 +120,7 @@ func Open(ctx context.Context, c config.Config, version string, out, logTo io.Wr
 	}
 	s.forges = &github.Clients{UserAgent: "slipway/" + version, Transport: transport}
 	s.metrics = newMetrics(s.Store, s.forges, version, s.log)
+	s.openWebhooks()
 	if c.Role.Works() {
 		s.handle()
 	}
@@ -150,6 +153,8 @@ func (s *Server) newChange() *change.Service {
 		Wake: func(ctx context.Context, tx *store.Tx, noun string, id int64) error {
 			w := task.WakeUp{Noun: noun, ID: id, Priority: task.Urgent}
 			switch noun {
+			case slipway.WakeRecover, slipway.WakeLook:
+				w.Priority = task.Background
 			case slipway.WakeCall:
 				w.Nested = true
 			case slipway.WakeTask:
@@ -237,6 +242,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	parts.Go(func() { s.Events.Run(background) })
 	parts.Go(func() { s.Journal.Watch(background) })
 	parts.Go(func() { s.keepHouse(background) })
+	parts.Go(func() { s.webhooks.Run(background) })
 	for _, l := range []*listener{s.public, s.actions} {
 		if l != nil {
 			parts.Go(func() {

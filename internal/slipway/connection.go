@@ -43,3 +43,7 @@ const (
 	DeliveryIgnored DeliveryOutcome = "ignored" // an event that concerns nobody here
 	DeliveryInvalid DeliveryOutcome = "invalid" // signed, and not to be understood
 )
+
+// WebhookPath is where the forge sends a connection's deliveries to, below the address of
+// the installation.
+func (c Connection) WebhookPath() string { return "/webhooks/" + c.Forge + "/" + c.Hook }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -164,4 +166,29 @@ func (tx *Tx) slots(ctx context.Context, rest string, args ...any) ([]slipway.Sl
 		return nil, fmt.Errorf("list slots: %w", err)
 	}
 	return ss, nil
+}
+
+// PoolsOfRunners finds the pools to which open slots with these runners belong, by the
+// runner's name.
+func (tx *Tx) PoolsOfRunners(ctx context.Context, runners []string) (map[string]int64, error) {
+	out := map[string]int64{}
+	for some := range slices.Chunk(runners, maxRows) {
+		args := make([]any, len(some))
+		for i, r := range some {
+			args[i] = r
+		}
+		type row struct {
+			runner string
+			pool   int64
+		}
+		rows, err := all(ctx, tx, func(scan scan) (r row, err error) { return r, scan(&r.runner, &r.pool) },
+			`SELECT runner, pool_id FROM runner_slots WHERE closed_at IS NULL AND runner IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)`, args...)
+		if err != nil {
+			return nil, fmt.Errorf("find the pools of runners: %w", err)
+		}
+		for _, r := range rows {
+			out[r.runner] = r.pool
+		}
+	}
+	return out, nil
 }

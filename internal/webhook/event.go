@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -11,6 +12,7 @@ import (
 // Event is one delivery in our words. Exactly one of Job, Run and Ping is set; none is set
 // for an event, or an action of it, that concerns nobody here.
 type Event struct {
+	Action       string
 	Installation int64 // of the App; 0: the hook is none of an App's
 	RepositoryID int64 // stays when a repository is renamed or moved
 	Job          *JobEvent
@@ -77,14 +79,17 @@ func (r repository) check(event string, id int64) error {
 		ok   bool
 		path string
 	}{
-		{id > 0, event + ".id"}, {r.Repository.Name != "", "repository.name"}, {r.Repository.Owner.Login != "", "repository.owner.login"},
+		{id > 0, event + ".id"}, {name(r.Repository.Name), "repository.name"}, {name(r.Repository.Owner.Login), "repository.owner.login"},
 	} {
 		if !f.ok {
-			return slipway.Errorf(slipway.Invalid, "the delivery of %s has no %s", event, f.path)
+			return slipway.Errorf(slipway.Invalid, "the delivery of %s has no usable %s", event, f.path)
 		}
 	}
 	return nil
 }
+
+// name reports whether s can be the name of an owner or a repository.
+func name(s string) bool { return s != "" && len(s) <= maxGUID && plain(s) }
 
 var jobStates = map[string]slipway.JobState{
 	"waiting": slipway.JobWaiting, "queued": slipway.JobQueued, "in_progress": slipway.JobRunning, "completed": slipway.JobCompleted,
@@ -103,6 +108,8 @@ func parseJob(payload []byte, now time.Time) (Event, error) {
 			RunID       int64      `json:"run_id"`
 			Attempt     int        `json:"run_attempt"`
 			Name        string     `json:"name"`
+			Workflow    string     `json:"workflow_name"`
+			Branch      string     `json:"head_branch"`
 			Labels      []string   `json:"labels"`
 			Conclusion  string     `json:"conclusion"`
 			CreatedAt   *time.Time `json:"created_at"`
@@ -119,14 +126,14 @@ func parseJob(payload []byte, now time.Time) (Event, error) {
 	}
 	state, known := jobStates[p.Action]
 	if !known {
-		return Event{}, nil
+		return Event{Action: action(p.Action)}, nil
 	}
 	if err := p.check("workflow_job", p.Job.ID); err != nil {
 		return Event{}, err
 	}
 	j := slipway.Job{
 		ID: p.Job.ID, RunID: p.Job.RunID, Attempt: max(p.Job.Attempt, 1), Owner: p.Repository.Owner.Login, Repository: p.Repository.Name,
-		Name: cut(p.Job.Name), State: state, QueuedAt: at(p.Job.CreatedAt), SeenAt: now,
+		RepositoryID: p.Repository.ID, Name: cut(p.Job.Name), Workflow: cut(p.Job.Workflow), Branch: cut(p.Job.Branch), URL: cut(p.Job.URL), State: state, QueuedAt: at(p.Job.CreatedAt), SeenAt: now,
 	}
 	if j.QueuedAt.IsZero() {
 		j.QueuedAt = at(p.Job.StartedAt) // older servers send no created_at
@@ -137,17 +144,17 @@ func parseJob(payload []byte, now time.Time) (Event, error) {
 	for _, l := range p.Job.Labels {
 		j.Labels = append(j.Labels, strings.TrimSpace(cut(l)))
 	}
-	e := JobEvent{URL: cut(p.Job.URL)}
+	e := JobEvent{URL: j.URL}
 	// What a job that has not begun says of a runner and of its start is not to be believed.
 	if state == slipway.JobRunning || state == slipway.JobCompleted {
 		j.Runner, e.RunnerID, e.Group = cut(p.Job.RunnerName), p.Job.RunnerID, p.Job.RunnerGroup
-		j.StartedAt = at(p.Job.StartedAt)
+		j.RunnerID, j.StartedAt = e.RunnerID, at(p.Job.StartedAt)
 	}
 	if state == slipway.JobCompleted {
 		j.Conclusion, j.EndedAt = cut(p.Job.Conclusion), at(p.Job.CompletedAt)
 	}
 	e.Job = j
-	return Event{Installation: p.Installation.ID, RepositoryID: p.Repository.ID, Job: &e}, nil
+	return Event{Action: p.Action, Installation: p.Installation.ID, RepositoryID: p.Repository.ID, Job: &e}, nil
 }
 
 func parseRun(payload []byte) (Event, error) {
@@ -160,12 +167,12 @@ func parseRun(payload []byte) (Event, error) {
 		} `json:"workflow_run"`
 	}
 	if err := decode("workflow_run", payload, &p); err != nil || p.Action != "completed" {
-		return Event{}, err
+		return Event{Action: action(p.Action)}, err
 	}
 	if err := p.check("workflow_run", p.Run.ID); err != nil {
 		return Event{}, err
 	}
-	return Event{Installation: p.Installation.ID, RepositoryID: p.Repository.ID, Run: &RunEvent{
+	return Event{Action: p.Action, Installation: p.Installation.ID, RepositoryID: p.Repository.ID, Run: &RunEvent{
 		ID: p.Run.ID, Attempt: max(p.Run.Attempt, 1), Owner: p.Repository.Owner.Login, Repository: p.Repository.Name, Conclusion: cut(p.Run.Conclusion),
 	}}, nil
 }
@@ -198,9 +205,25 @@ func at(t *time.Time) time.Time {
 	return t.UTC()
 }
 
+// cut keeps a text short, and free of what does not print: a database refuses some of it,
+// and a terminal obeys some.
 func cut(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
 	if len(s) <= maxText {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxText], "")
+}
+
+// action is a word of a forge's that we do not know, if it is one.
+func action(s string) string {
+	if len(s) > maxGUID || !plain(s) {
+		return ""
+	}
+	return s
 }

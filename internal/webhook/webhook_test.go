@@ -203,14 +203,21 @@ func TestParse(t *testing.T) {
 		{name: "a job that was cancelled before it began has no runner", event: "workflow_job",
 			payload: `{"action":"completed",` + place + `,"workflow_job":{"id":1,"conclusion":"cancelled","runner_id":null,"runner_name":null,"labels":[]}}`,
 			check:   func(e Event) bool { return e.Job.RunnerID == 0 && e.Job.Job.Conclusion == "cancelled" }},
-		{name: "an action of tomorrow", event: "workflow_job", payload: `{"action":"paused",` + place + `,"workflow_job":{"id":1}}`, check: func(e Event) bool { return e == Event{} }},
+		{name: "an action of tomorrow", event: "workflow_job", payload: `{"action":"paused",` + place + `,"workflow_job":{"id":1}}`, check: func(e Event) bool { return e == Event{Action: "paused"} }},
+		{name: "an action that is none", event: "workflow_job", payload: `{"action":"<b>\u0000",` + place + `,"workflow_job":{"id":1}}`, check: func(e Event) bool { return e == Event{} }},
+		{name: "a name that no database takes", event: "workflow_job", payload: `{"action":"queued",` + place + `,"workflow_job":{"id":1,"name":"a\u0000\u001b[31mb","workflow_name":"CI","head_branch":"main","html_url":"https://github.com/x"}}`,
+			check: func(e Event) bool {
+				j := e.Job.Job
+				return j.Name == "a[31mb" && j.Workflow == "CI" && j.Branch == "main" && j.URL == "https://github.com/x" && j.RepositoryID == 7
+			}},
+		{name: "an owner that is a path", event: "workflow_job", payload: `{"action":"queued","repository":{"name":"app","owner":{"login":"../x"}},"workflow_job":{"id":1}}`, kind: slipway.Invalid, says: "no usable repository.owner.login"},
 		{name: "an event of tomorrow that is no JSON", event: "workflow_dream", payload: `<`, check: func(e Event) bool { return e == Event{} }},
 		{name: "no JSON", event: "workflow_job", payload: `{`, kind: slipway.Invalid, says: "cannot be read"},
-		{name: "no job", event: "workflow_job", payload: `{"action":"queued",` + place + `}`, kind: slipway.Invalid, says: "no workflow_job.id"},
-		{name: "no repository", event: "workflow_job", payload: `{"action":"queued","workflow_job":{"id":1}}`, kind: slipway.Invalid, says: "no repository.name"},
+		{name: "no job", event: "workflow_job", payload: `{"action":"queued",` + place + `}`, kind: slipway.Invalid, says: "no usable workflow_job.id"},
+		{name: "no repository", event: "workflow_job", payload: `{"action":"queued","workflow_job":{"id":1}}`, kind: slipway.Invalid, says: "no usable repository.name"},
 		{name: "an id that is text", event: "workflow_job", payload: `{"action":"queued",` + place + `,"workflow_job":{"id":"s3cret"}}`, kind: slipway.Invalid, says: "cannot be read"},
 		{name: "labels without end", event: "workflow_job", payload: `{"action":"queued",` + place + `,"workflow_job":{"id":1,"labels":["x"` + strings.Repeat(`,"x"`, maxLabels) + `]}}`, kind: slipway.TooLarge, says: "labels"},
-		{name: "a run without a number", event: "workflow_run", payload: `{"action":"completed",` + place + `}`, kind: slipway.Invalid, says: "no workflow_run.id"},
+		{name: "a run without a number", event: "workflow_run", payload: `{"action":"completed",` + place + `}`, kind: slipway.Invalid, says: "no usable workflow_run.id"},
 		{name: "a name without end is cut", event: "workflow_job", payload: `{"action":"queued",` + place + `,"workflow_job":{"id":1,"name":"` + strings.Repeat("ä", 5000) + `"}}`,
 			check: func(e Event) bool { return len(e.Job.Job.Name) == maxText }},
 	} {
