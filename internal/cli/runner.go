@@ -76,7 +76,7 @@ func (s *session) runnerGetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "get APPLICATION", Short: "Show an application's pools, slots and queue", Args: args(1, 1), ValidArgsFunction: s.completeApplications,
 		Long: `Show the pools of a runner application: how they stand and why, their open
-slots with the phase that each is in, the jobs that run and wait, each with why it
+slots with the phase of each, the jobs that run and wait, each with why it
 waits, and whether anything was left behind.
 
 With --watch it stays and shows what changes; interrupt it to end.`,

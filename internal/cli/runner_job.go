@@ -108,8 +108,8 @@ func (s *session) runnerWhyCommand() *cobra.Command {
 	var steps bool
 	c := &cobra.Command{
 		Use: "why JOB", Short: "Say why a job waits", Args: args(1, 1),
-		Long: `Say in one sentence why a job waits, and what that rests on. JOB is its ID or the
-address of its page. It also answers for a job that nobody has heard of.`,
+		Long: `Say in one sentence why a job waits, and what that rests on. JOB is its ID or
+the address of its page. It also answers for a job that nobody has heard of.`,
 		Example: "  slipway runners why https://github.com/acme/shop/actions/runs/7001/job/9001",
 		RunE: func(c *cobra.Command, a []string) error {
 			at, id, err := jobOf(a[0], host)
