@@ -56,6 +56,13 @@ func (s *site) showApplication(r *request, f *fault) error {
 	if f != nil {
 		status = f.Status
 	}
+	if a.Kind == slipway.RunnerApplication {
+		actions, err := s.View.Actions(r.Context(), r.caller, a.ID, runnersSize)
+		if err != nil {
+			return err
+		}
+		return r.render(status, runnersPage(page, runnersModel{m, actions}, offer, f))
+	}
 	return r.render(status, applicationPage(page, m, offer, f))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"slipway.dev/slipway/internal/auth"
 	"slipway.dev/slipway/internal/change"
+	"slipway.dev/slipway/internal/joblog"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/view"
 )
@@ -22,6 +23,7 @@ type Dependencies struct {
 	// channel. nil: pages are not live.
 	Subscribe func() (events <-chan slipway.Event, stop func())
 
+	Jobs      joblog.Source    // fetches logs from the forge; nil: nothing does
 	Version   string           // of the server, at the foot of each page
 	PrefectUI func() string    // the address of Prefect's own pages; nil or empty: no links to them
 	Log       *slog.Logger     // nil: none
@@ -70,6 +72,9 @@ type Views interface {
 	Driver(ctx context.Context, c slipway.Caller, name, version string) (view.DriverPage, error)
 	Users(ctx context.Context, c slipway.Caller, p view.Page) (view.List[slipway.User], error)
 	Tokens(ctx context.Context, c slipway.Caller, user string, p view.Page) (view.List[slipway.Token], error)
+	RunnerPools(ctx context.Context, c slipway.Caller, f view.PoolFilter) ([]view.PoolRow, error)
+	Actions(ctx context.Context, c slipway.Caller, applicationID int64, size view.PageSize) (view.ActionsPage, error)
+	Job(ctx context.Context, c slipway.Caller, host string, id int64) (view.JobPage, error)
 	Audit(ctx context.Context, c slipway.Caller, f view.AuditFilter, p view.Page) (view.List[slipway.Audit], error)
 }
 
@@ -105,6 +110,9 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/rollback", s.signedIn(s.doRollback))
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/back-up", s.signedIn(s.doBackUp))
 	mux.HandleFunc("GET /applications/{project}/{environment}/{name}/revisions/{number}", s.signedIn(s.revision))
+	mux.HandleFunc("GET /runners", s.signedIn(s.runnerPools))
+	mux.HandleFunc("GET /jobs/{host}/{job}", s.signedIn(s.job))
+	mux.HandleFunc("GET /jobs/{host}/{job}/log", s.signedIn(s.jobLog))
 	mux.HandleFunc("GET /tasks", s.signedIn(s.tasks))
 	mux.HandleFunc("GET /tasks/{id}", s.signedIn(s.task))
 	mux.HandleFunc("POST /tasks/{id}/cancel", s.signedIn(s.doCancel))

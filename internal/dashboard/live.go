@@ -83,8 +83,8 @@ func (s *site) live(r *request) error {
 // concerns reports whether an event may change a page of that scope. One of the whole
 // installation may change any.
 func concerns(e slipway.Event, c slipway.Caller, project, environment string) bool {
-	if e.Kind == slipway.EventChecked && environment == "" {
-		return false // it comes at intervals for every application, and only its own page tells of it
+	if (e.Kind == slipway.EventChecked || e.Kind == slipway.EventPoolChecked) && environment == "" {
+		return false // it comes at intervals for every application and pool, and only its own page tells of it
 	}
 	if e.Project == "" {
 		return true

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/a-h/templ"
@@ -247,7 +248,7 @@ func samplePages() map[string]templ.Component {
 	waiting := sampleRunningPage()
 	waiting.Task.State, waiting.Task.StartedAt = slipway.Queued, time.Time{}
 	waiting.Steps, waiting.Waiting = nil, []view.TaskRow{{Task: sampleRunning}}
-	return map[string]templ.Component{
+	pages := map[string]templ.Component{
 		"sign-in":              signInPage(nobody, signInForm{}, nil),
 		"sign-in-refused":      signInPage(nobody, signInForm{Name: "ada"}, &refused),
 		"setup":                setupPage(nobody, setupForm{}, nil),
@@ -289,4 +290,6 @@ func samplePages() map[string]templ.Component {
 		"audit":         auditPage(at("Audit", "/audit"), sampleAudit(), view.AuditFilter{}),
 		"error":         errorPage(at("Not found", ""), newFault(slipway.Errorf(slipway.NotFound, "there is no task 99").WithHint("the list of tasks shows those that you may see"), "req-77")),
 	}
+	maps.Copy(pages, sampleRunnerPages())
+	return pages
 }

@@ -82,13 +82,17 @@ func TestHostileData(t *testing.T) {
 	revision := view.RevisionPage{Application: sampleApplication, Row: app.Revisions.Items[0], Lines: app.Revisions.Items[0].Diff}
 	drivers := view.List[slipway.Driver]{Items: []slipway.Driver{sampleDriver}, Next: "x"}
 	tasks := tasksModel{List: view.List[view.TaskRow]{Items: []view.TaskRow{{Task: sampleUpgrade}}}, Environments: sampleEnvironments}
+	runners, job, log := sampleRunners(), sampleJobPage(true), sampleLog()
 	refused := newFault(slipway.Errorf(slipway.Invalid, "x"), "x")
 	refused.Fields = []slipway.FieldError{{File: "x", Path: "x", Msg: "x", Hint: "x"}}
-	for _, m := range []any{&app, &task, &running, &apps, &users, &tokens, &driver, &audit, &revision, &drivers, &tasks, &refused, &f.Title, &f.Version, &f.Caller.UserName, &f.Crumbs} {
+	for _, m := range []any{&app, &task, &running, &apps, &users, &tokens, &driver, &audit, &revision, &drivers, &tasks, &runners, &job, &log, &refused, &f.Title, &f.Version, &f.Caller.UserName, &f.Crumbs} {
 		poison(reflect.ValueOf(m))
 	}
 	// States decide what a page shows; with a hostile one it would show less.
 	app.Application.State, task.Task.State, running.Task.State = slipway.AppFailed, slipway.Failed, slipway.Running
+	for i := range runners.Actions.Open {
+		runners.Actions.Open[i].State = slipway.SlotDraining
+	}
 	f.Path = "/applications?in=%22%3E%3Cscript%3E"
 	f.Live = "/live"
 	for name, page := range map[string]templ.Component{
@@ -97,6 +101,8 @@ func TestHostileData(t *testing.T) {
 		"users": usersPage(f, users, userForm{hostile, hostile}, &refused), "tokens": tokensPage(f, tokens, &refused),
 		"driver": driverPage(f, driver), "drivers": driversPage(f, drivers), "audit": auditPage(f, audit, view.AuditFilter{User: hostile}),
 		"revision": revisionPage(f, revision), "tasks": tasksPage(f, tasks), "error": errorPage(f, refused),
+		"runners": runnersPage(f, runners, change.RollbackOffer{}, nil), "pools": poolsPage(f, poolsModel{Pools: runners.Actions.Pools}),
+		"job": jobPage(f, job), "log": jobLogPage(f, log),
 		"sign in": signInPage(f, signInForm{hostile, hostile}, &refused), "setup": setupPage(f, setupForm{hostile}, &refused),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func newWorld(t testing.TB) *world {
 	go func() { defer close(ran); events.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-ran })
 	w.server = httptest.NewServer(Handler(Dependencies{
-		Auth: w.auth, Change: w.change, View: view.New(w.store), Version: "test", PrefectUI: func() string { return "http://127.0.0.1:4200" },
+		Auth: w.auth, Change: w.change, View: view.New(w.store), Jobs: forgeOfTests{}, Version: "test", PrefectUI: func() string { return "http://127.0.0.1:4200" },
 		Subscribe: func() (<-chan slipway.Event, func()) { s := events.Subscribe(); return s.C, s.Close },
 		Stopping:  ctx.Done(),
 	}))

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,13 +60,17 @@ func (tx *Tx) QueuedJobs(ctx context.Context, host, owner string) ([]ScopedJob, 
 // JobsOnRunners finds the newest word of the jobs that runners of these names have or had.
 func (tx *Tx) JobsOnRunners(ctx context.Context, runners []string) (map[string]slipway.Job, error) {
 	out := map[string]slipway.Job{}
-	for _, name := range runners {
-		jobs, err := tx.jobs(ctx, `WHERE runner = ? AND runner <> '' ORDER BY rank, seen_at`, name)
+	for names := range slices.Chunk(runners, 500) {
+		args := make([]any, len(names))
+		for i, name := range names {
+			args[i] = name
+		}
+		jobs, err := tx.jobs(ctx, `WHERE runner IN (?`+strings.Repeat(`, ?`, len(names)-1)+`) AND runner <> '' ORDER BY rank, seen_at`, args...)
 		if err != nil {
 			return nil, err
 		}
 		for _, j := range jobs {
-			out[name] = j
+			out[j.Runner] = j
 		}
 	}
 	return out, nil

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,8 +116,16 @@ func (tx *Tx) JobsHeard(ctx context.Context, f HeardFilter, p Page) (List[slipwa
 	return list(p, rows, func(j slipway.Job) []string { return []string{j.Host, formatID(j.ID)} }), nil
 }
 
-// OpenJobsHeard lists the jobs that have not ended, the longest waiting first. Of those that
-// nothing was heard of since a time nothing is told.
+// askColumns are what a pool is chosen by, and the order of a queue. A queue may be long,
+// and most of it is only counted.
+const askColumns = `host, id, owner, repository, labels, state, runner, queued_at`
+
+func readAsk(scan scan) (j slipway.Job, err error) {
+	return j, scan(&j.Host, &j.ID, &j.Owner, &j.Repository, fromJSON(&j.Labels), &j.State, &j.Runner, at(&j.QueuedAt))
+}
+
+// OpenJobsHeard lists the jobs that have not ended, the longest waiting first, with what
+// they ask for and no more. Of those that nothing was heard of since a time nothing is told.
 func (tx *Tx) OpenJobsHeard(ctx context.Context, f HeardFilter, since time.Time, limit int) ([]slipway.Job, error) {
 	if len(f.Owners) == 0 {
 		return nil, nil
@@ -123,7 +133,51 @@ func (tx *Tx) OpenJobsHeard(ctx context.Context, f HeardFilter, since time.Time,
 	w := f.where()
 	w.and(`state <> 'completed'`)
 	w.and(`seen_at > ?`, since)
-	return tx.jobs(ctx, w.String()+` ORDER BY queued_at, id LIMIT ?`, w.with(limit)...)
+	js, err := all(ctx, tx, readAsk, `SELECT `+askColumns+` FROM forge_jobs `+w.String()+` ORDER BY queued_at, id LIMIT ?`, w.with(limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list open jobs: %w", err)
+	}
+	return js, nil
+}
+
+// QueuedBefore lists the jobs of an owner that were queued before another of its, and not
+// too long ago, with what they ask for and no more.
+func (tx *Tx) QueuedBefore(ctx context.Context, j slipway.Job) ([]slipway.Job, error) {
+	js, err := all(ctx, tx, readAsk, `SELECT `+askColumns+` FROM forge_jobs WHERE host = ? AND owner_key = ? AND state = 'queued'
+		AND queued_at > ? AND (queued_at < ? OR queued_at = ? AND id < ?) ORDER BY queued_at, id LIMIT 5000`,
+		j.Host, strings.ToLower(j.Owner), tx.Now.Add(-slipway.MaxQueued), j.QueuedAt, j.QueuedAt, j.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list the jobs queued before %d: %w", j.ID, err)
+	}
+	return js, nil
+}
+
+// FillJobs reads the rest of jobs of which only a part was read. One that is gone meanwhile
+// stays as it is.
+func (tx *Tx) FillJobs(ctx context.Context, jobs []*slipway.Job) error {
+	byHost := map[string]map[int64]*slipway.Job{}
+	for _, j := range jobs {
+		if byHost[j.Host] == nil {
+			byHost[j.Host] = map[int64]*slipway.Job{}
+		}
+		byHost[j.Host][j.ID] = j
+	}
+	for host, of := range byHost {
+		for ids := range slices.Chunk(slices.Collect(maps.Keys(of)), 500) {
+			args := []any{host}
+			for _, id := range ids {
+				args = append(args, id)
+			}
+			whole, err := tx.jobs(ctx, `WHERE host = ? AND id IN (?`+strings.Repeat(`, ?`, len(ids)-1)+`)`, args...)
+			if err != nil {
+				return err
+			}
+			for _, j := range whole {
+				*of[j.ID] = j
+			}
+		}
+	}
+	return nil
 }
 
 // ScopesOf returns, job by job, the environments through whose connections it was heard of;

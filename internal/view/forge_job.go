@@ -22,9 +22,10 @@ type JobPage struct {
 }
 
 const (
-	// openJobs is how many open jobs of an application are looked through for its queue, and
-	// scannedJobs how many of any a page of its jobs is filled from.
-	openJobs, scannedJobs = 2000, 5000
+	// openJobs is how many open jobs of an application's owners are looked through for its
+	// queue, recentScanned how many ended ones for those that ended last, and scannedJobs how
+	// many of any a page of its jobs is filled from.
+	openJobs, recentScanned, scannedJobs = 2000, 400, 5000
 	// staleJobs is how long a job that is not known to have ended is shown after the last
 	// word of it. A forge ends one that runs for longer.
 	staleJobs = 6 * 24 * time.Hour
@@ -105,15 +106,20 @@ func addQueue(ctx context.Context, tx *store.Tx, c slipway.Caller, a slipway.App
 	slices.SortStableFunc(queued, func(a, b entry) int { return cmp.Compare(turn(p.Queue[a.row].State), turn(p.Queue[b.row].State)) })
 	queued = queued[:min(len(queued), size.Jobs)]
 	shown := make([]JobRow, len(queued))
+	parts := make([]*slipway.Job, len(queued))
 	for i, e := range queued {
 		shown[i] = p.Queue[e.row]
+		parts[i] = &shown[i].Job
 	}
 	p.Queue = shown
+	if err := tx.FillJobs(ctx, parts); err != nil {
+		return err
+	}
 	if err := explain(ctx, tx, s, p.Queue, func(i int) int { return queued[i].ahead }); err != nil {
 		return err
 	}
 	heard.State = slipway.JobCompleted
-	recent, err := servedJobs(ctx, tx, heard, own, Page{Limit: size.Recent}, s)
+	recent, err := servedJobs(ctx, tx, heard, own, Page{Limit: size.Recent}, s, recentScanned)
 	p.Recent = recent.Items
 	return err
 }
@@ -195,13 +201,13 @@ func (r *Reader) Jobs(ctx context.Context, c slipway.Caller, applicationID int64
 			return out, err
 		}
 		heard := store.HeardFilter{Owners: owners(own), EnvironmentID: a.EnvironmentID, State: f.State, RunID: f.RunID}
-		return servedJobs(ctx, tx, heard, own, p, s)
+		return servedJobs(ctx, tx, heard, own, p, s, scannedJobs)
 	})
 }
 
 // servedJobs fills a page with those of the jobs heard that the pools serve. It looks
 // through a bounded number, so that a page may be short and yet have a next one.
-func servedJobs(ctx context.Context, tx *store.Tx, f store.HeardFilter, own []slipway.RunnerPool, p Page, s Situation) (out List[JobRow], err error) {
+func servedJobs(ctx context.Context, tx *store.Tx, f store.HeardFilter, own []slipway.RunnerPool, p Page, s Situation, most int) (out List[JobRow], err error) {
 	limit := p.Limit
 	if limit <= 0 {
 		limit = store.DefaultLimit
@@ -232,7 +238,7 @@ func servedJobs(ctx context.Context, tx *store.Tx, f store.HeardFilter, own []sl
 			out.Items = append(out.Items, JobRow{Job: j, Service: pool.Service})
 		}
 		scanned += len(part.Items)
-		if skip, after = 0, part.Next; after == "" || scanned >= scannedJobs {
+		if skip, after = 0, part.Next; after == "" || scanned >= most {
 			if after != "" {
 				out.Next = cursor(0, after)
 			}
@@ -360,25 +366,20 @@ func addJob(ctx context.Context, tx *store.Tx, s Situation, p *JobPage) error {
 		}
 	}
 	if p.State == slipway.JobQueued {
-		queued, err := tx.QueuedJobs(ctx, p.Host, p.Owner)
+		queued, err := tx.QueuedBefore(ctx, p.Job)
 		if err != nil {
 			return err
 		}
-		s.Ahead = before(queued, servers, first, p.Job)
+		s.Ahead = before(queued, servers, first)
 	}
 	p.Why = WhyWaiting(p.Job, s)
 	return nil
 }
 
-// before counts the queued jobs that fall to a pool and came before a job.
-func before(queued []store.ScopedJob, servers *servers, pool slipway.RunnerPool, j slipway.Job) (n int) {
-	counted := map[int64]bool{}
+// before counts those of the jobs that fall to a pool.
+func before(queued []slipway.Job, servers *servers, pool slipway.RunnerPool) (n int) {
 	for _, q := range queued {
-		if q.ID == j.ID {
-			break // they come by the time that they were queued
-		}
-		if first, ok := servers.first(q.Job); ok && first.ID == pool.ID && !counted[q.ID] {
-			counted[q.ID] = true
+		if first, ok := servers.first(q); ok && first.ID == pool.ID {
 			n++
 		}
 	}

@@ -114,6 +114,23 @@ func runnerReads(w *world) {
 	if len(waiting) != 2 || waiting[0].ID != 2 || waiting[1].ID != 1 {
 		t.Errorf("open jobs, the longest waiting first: %+v", waiting)
 	}
+	if waiting[0].RunID != 0 || waiting[0].State != slipway.JobRunning || len(waiting[0].Labels) != 1 {
+		t.Errorf("an open job has what it asks for and no more: %+v", waiting[0])
+	}
+	w.read(func(ctx context.Context, tx *store.Tx) error {
+		gone := slipway.Job{Host: "elsewhere", ID: 1}
+		err := tx.FillJobs(ctx, []*slipway.Job{&waiting[0], &gone, &waiting[1]})
+		if waiting[0].RunID != 7 || waiting[1].RunID != 8 || gone.RunID != 0 {
+			t.Errorf("filled: %+v %+v", waiting, gone)
+		}
+		return err
+	})
+	earlier := get(w, func(ctx context.Context, tx *store.Tx) ([]slipway.Job, error) {
+		return tx.QueuedBefore(ctx, waiting[1])
+	})
+	if len(earlier) != 1 || earlier[0].ID != 3 {
+		t.Errorf("queued before job 1: %+v", earlier)
+	}
 }
 
 // runnerEvents: pages hear of a pool once in a transaction, when something of it is new.
