@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"slipway.dev/slipway/internal/outside/forge"
@@ -15,7 +16,7 @@ func (s *Server) newPools() *pool.Reconciler {
 	c := s.Config.Runners
 	return pool.New(pool.Config{
 		Store: s.Store, Queue: s.Queue, Box: s.box, Installation: s.Installation,
-		Cluster:   runnerPods{s.world.cluster, kube.RunnerImages{Runner: c.Image, Docker: c.DockerImage}, c.Mirror},
+		Cluster:   runnerPods{s.world.cluster, kube.RunnerImages{Runner: c.Image, Docker: c.DockerImage}, c.Mirror, s.log},
 		NoCluster: s.world.noCluster, Unprepared: unprepared(c.Image, c.DockerImage),
 		Forge: func(baseURL, credential string) (forge.Runners, error) { return s.forges.For(baseURL, credential) },
 		Image: c.Image, MaxRunners: int(c.Max), Metrics: s.metrics.pools, Log: s.log,
@@ -38,6 +39,7 @@ type runnerPods struct {
 	cluster *kube.Client
 	images  kube.RunnerImages
 	mirror  bool
+	log     *slog.Logger
 }
 
 func (r runnerPods) Launch(ctx context.Context, l pool.Launch) (string, error) {
@@ -64,6 +66,12 @@ func (r runnerPods) Pods(ctx context.Context, namespace string) ([]pool.Pod, err
 		}
 		if out[i].Over {
 			out[i].Result = p.Seen
+		}
+		// Its container has the configuration, and will not begin a second time.
+		if p.Config && (p.Phase == kube.RunnerRunning || p.Phase == kube.RunnerEnded) {
+			if err := r.cluster.DropRunnerConfig(ctx, namespace, p.Name); err != nil {
+				r.log.WarnContext(ctx, "the configuration of a runner stays in the cluster until the runner is gone", "runner", p.Name, "error", err)
+			}
 		}
 	}
 	return out, nil

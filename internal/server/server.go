@@ -200,6 +200,8 @@ func (s *Server) handle() {
 	s.Queue.Handle(observe.NounNodes, o.Nodes)
 	s.Queue.Periodic(observe.NounNodes, 1, observe.NodesEvery)
 	s.Queue.Handle(slipway.WakeSchedule, r.Schedule)
+	s.Queue.Handle(application.NounSpaces, r.KeepSpaces)
+	s.Queue.Periodic(application.NounSpaces, 1, application.SpacesEvery)
 	p := s.newPools()
 	s.Queue.Handle(pool.Noun, p.Pool)
 	s.Queue.Handle(pool.NounRound, p.Round)

@@ -196,7 +196,10 @@ func launchError(err error, p RunnerPod) error {
 	case apierrors.IsForbidden(err) && strings.Contains(said, "RuntimeClass") && strings.Contains(said, "not found"):
 		return noSandbox()
 	case apierrors.IsNotFound(err):
-		return &slipway.Error{Kind: slipway.Conflict, Msg: fmt.Sprintf("the namespace %s of the runner pod %s is not there", p.Application.Namespace, p.Name), Err: err}
+		return &slipway.Error{
+			Kind: slipway.Conflict, Msg: fmt.Sprintf("the namespace %s of the runner pod %s is not there", p.Application.Namespace, p.Name),
+			Hint: "deploy the application again, which makes it", Err: err,
+		}
 	case apierrors.IsForbidden(err) && strings.Contains(said, "being terminated"):
 		return &slipway.Error{Kind: slipway.Conflict, Msg: fmt.Sprintf("the namespace %s of the runner pod %s is being deleted", p.Application.Namespace, p.Name), Err: err}
 	case apierrors.IsForbidden(err) && strings.Contains(said, "PodSecurity"):

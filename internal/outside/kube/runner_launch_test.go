@@ -112,6 +112,38 @@ func TestPrepareRunnersPutsBackWhatWasChanged(t *testing.T) {
 	}
 }
 
+// Who keeps a space must not make one that a deletion has just removed.
+func TestKeepingMakesNoNamespace(t *testing.T) {
+	t.Parallel()
+	ctx := soon(t)
+	w := newWorld(t, anyField(interceptor.Funcs{}), runtimeClass())
+	keep := space()
+	keep.Existing = true
+	if err := w.PrepareRunners(ctx, keep); err != nil {
+		t.Fatal(err)
+	}
+	var ns corev1.Namespace
+	if err := w.api.Get(ctx, client.ObjectKey{Name: "slipway-runners-7"}, &ns); !apierrors.IsNotFound(err) {
+		t.Fatalf("a namespace was made: %v", err)
+	}
+	if err := w.PrepareRunners(ctx, space()); err != nil {
+		t.Fatal(err)
+	}
+	var deny networkingv1.NetworkPolicy
+	if err := w.api.Get(ctx, client.ObjectKey{Namespace: "slipway-runners-7", Name: policyDenyName}, &deny); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.api.Delete(ctx, &deny); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.PrepareRunners(ctx, keep); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.LaunchRunner(ctx, runnerPod(nil)); err != nil {
+		t.Errorf("after the denial was put back: %v", err)
+	}
+}
+
 func TestRunnersAreNotPutIntoANamespaceOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, labels := range map[string]map[string]string{

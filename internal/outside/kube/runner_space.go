@@ -32,6 +32,9 @@ type RunnerSpace struct {
 	DNS []string
 	// Mirror lets runners reach the installation's mirror of Docker Hub.
 	Mirror bool
+	// Existing makes no namespace: what is there is put right, and what is not is left so.
+	// It is for those who keep spaces beside a task that may be removing one.
+	Existing bool
 }
 
 // RunnerShare is one pool's part of a RunnerSpace.
@@ -65,7 +68,8 @@ var podSecurity = map[string]string{
 // time, and writes only what differs. The policies come before any pod, since a pod is
 // launched only into a namespace that was prepared.
 func (c *Client) PrepareRunners(ctx context.Context, s RunnerSpace) error {
-	if err := c.ensureRunnerNamespace(ctx, s.Application); err != nil {
+	there, err := c.ensureRunnerNamespace(ctx, s.Application, !s.Existing)
+	if err != nil || !there {
 		return err
 	}
 	inside, err := c.clusterNetworks(ctx)
@@ -100,44 +104,49 @@ func (c *Client) runnersReady(ctx context.Context, app slipway.Application) erro
 		return explain(err, "read the network policies of namespace %s", app.Namespace)
 	}
 	return slipway.Errorf(slipway.Conflict, "the namespace %s is not prepared for runners: its network policies are missing or changed", app.Namespace).
-		WithHint("it is prepared anew by itself; if this stays, see who changes it")
+		WithHint("they are put back within minutes; if this stays, see who changes them, or deploy the application again")
 }
 
 // ensureRunnerNamespace makes the namespace, or checks that it is this application's. One
-// that somebody else made is refused: privileged pods would be let into it.
-func (c *Client) ensureRunnerNamespace(ctx context.Context, app slipway.Application) error {
+// that somebody else made is refused: privileged pods would be let into it. Without make,
+// there is false when there is none, or it is on its way out.
+func (c *Client) ensureRunnerNamespace(ctx context.Context, app slipway.Application, make bool) (there bool, err error) {
 	want := merged(podSecurity, c.runnerSpaceLabels(app))
 	for try := 0; ; try++ {
 		var ns corev1.Namespace
 		err := c.api.Get(ctx, client.ObjectKey{Name: app.Namespace}, &ns)
 		switch {
+		case apierrors.IsNotFound(err) && !make:
+			return false, nil
 		case apierrors.IsNotFound(err):
 			ns = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: app.Namespace, Labels: want}}
 			err = c.api.Create(ctx, &ns, client.FieldOwner(fieldManager))
 			if err == nil {
-				return nil
+				return true, nil
 			}
 		case err != nil:
-			return explain(err, "read namespace %s", app.Namespace)
+			return false, explain(err, "read namespace %s", app.Namespace)
 		case !c.isOurs(ns.Labels, app):
-			return foreignRunnerSpace(app, ns.Labels)
+			return false, foreignRunnerSpace(app, ns.Labels)
+		case ns.DeletionTimestamp != nil && !make:
+			return false, nil
 		case ns.DeletionTimestamp != nil:
-			return slipway.Errorf(slipway.Conflict, "the namespace %s is being deleted", app.Namespace).
+			return false, slipway.Errorf(slipway.Conflict, "the namespace %s is being deleted", app.Namespace).
 				WithHint("it is tried again when it is gone")
 		case within(want, ns.Labels):
-			return nil
+			return true, nil
 		default:
 			ns.Labels = merged(ns.Labels, want)
 			err = c.api.Update(ctx, &ns, client.FieldOwner(fieldManager))
 			if err == nil {
-				return nil
+				return true, nil
 			}
 		}
 		if !again(err) || try == maxTries {
-			return explain(err, "write namespace %s", app.Namespace)
+			return false, explain(err, "write namespace %s", app.Namespace)
 		}
 		if err := pause(ctx, try); err != nil {
-			return fmt.Errorf("write namespace %s: %w", app.Namespace, err)
+			return false, fmt.Errorf("write namespace %s: %w", app.Namespace, err)
 		}
 	}
 }

@@ -44,6 +44,7 @@ type fakeWorld struct {
 	contexts []spec.GlobalContext
 	fails    string // a part of the flow runs' names that fail
 	drifted  int    // objects that are not as they were applied
+	refuses  error  // what the preparation of runners answers
 	notReady error  // what a wait ends with
 }
 
@@ -150,7 +151,11 @@ func (f *fakeWorld) EndMovesOf(ctx context.Context, _ slipway.Application, _ int
 }
 
 func (f *fakeWorld) PrepareRunners(ctx context.Context, s kube.RunnerSpace) error {
-	return f.call(ctx, fmt.Sprintf("prepare %d pools in %s", len(s.Pools), s.Application.Namespace), nil)
+	verb := "prepare"
+	if s.Existing {
+		verb = "keep"
+	}
+	return errors.Join(f.call(ctx, fmt.Sprintf("%s %d pools in %s", verb, len(s.Pools), s.Application.Namespace), nil), f.refuses)
 }
 func (f *fakeWorld) RemoveRunners(ctx context.Context, app slipway.Application) error {
 	return f.call(ctx, "remove "+app.Namespace, nil)

@@ -80,11 +80,15 @@ func (r *Reconciler) runnersSpace(ctx context.Context, w *work) error {
 	if err != nil {
 		return bookErr(err)
 	}
-	space := kube.RunnerSpace{Application: w.snap.Application, AllowEgress: r.Runners.AllowEgress, DNS: r.Runners.DNS, Mirror: r.Runners.Mirror}
+	return r.Cluster.PrepareRunners(ctx, r.runnerSpace(w.snap.Application, pools))
+}
+
+func (r *Reconciler) runnerSpace(app slipway.Application, pools []slipway.RunnerPool) kube.RunnerSpace {
+	space := kube.RunnerSpace{Application: app, AllowEgress: r.Runners.AllowEgress, DNS: r.Runners.DNS, Mirror: r.Runners.Mirror}
 	for _, p := range pools {
 		space.Pools = append(space.Pools, kube.RunnerShare{Spec: p.Spec, Slots: p.Spec.Replicas})
 	}
-	return r.Cluster.PrepareRunners(ctx, space)
+	return space
 }
 
 // runnersPools records the revision as applied, and wakes the pools. A later change has
