@@ -14,6 +14,9 @@
 // Before all of it stands author: what the author of a driver works with, without a server
 // and without a cluster. Loading a driver uses its check.
 //
+// Behind all of it stands sim, for tests alone: the flow of runner pools in a simulated
+// world that fails at every point.
+//
 // Beside the flow stand slipway (the nouns and their legal moves), spec (the files that
 // people write), store (SQL, a file per noun, on two databases), auth, secret, redact,
 // plaintext and joblog (what programs and jobs print, as text that may be shown), config,

@@ -56,6 +56,7 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/author", "internal/slipway internal/spec internal/spec/template contract internal/reconcile/application internal/outside/kube internal/outside/helm internal/outside/prefect"},
 	{"internal/reconcile/pool", "internal/slipway internal/store internal/task internal/secret internal/outside/forge"},
 	{"internal/webhook", "internal/slipway internal/change"},
+	{"internal/sim", "internal/slipway internal/store internal/store/sqlite internal/store/postgres internal/task internal/secret internal/change internal/webhook internal/reconcile/pool internal/outside/forge internal/outside/forge/fake"},
 	{"internal/view", "internal/slipway internal/store internal/spec"},
 	{"internal/api", "internal/slipway internal/wire contract internal/auth internal/change internal/view internal/joblog"},
 	{"internal/dashboard", "internal/slipway internal/auth internal/change internal/view internal/joblog internal/plaintext"},

@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/store"
+)
+
+// state is the whole of what is on record of pools, read at once.
+type state struct {
+	pools    []slipway.RunnerPool
+	status   map[int64]slipway.PoolStatus // only at rest
+	slots    []slipway.Slot
+	bySlot   map[int64]slipway.Slot
+	byRunner map[string]slipway.Slot
+}
+
+func (w *World) read(ctx context.Context) (s state, err error) {
+	s.bySlot, s.byRunner = map[int64]slipway.Slot{}, map[string]slipway.Slot{}
+	err = w.look(ctx, func(tx *store.Tx) (err error) {
+		if s.pools, err = tx.RunnerPools(ctx); err != nil {
+			return err
+		}
+		s.slots, err = tx.AllOpenSlots(ctx)
+		return err
+	})
+	for _, slot := range s.slots {
+		s.bySlot[slot.ID], s.byRunner[strings.ToLower(slot.Runner)] = slot, slot
+	}
+	return s, err
+}
+
+func (s state) pool(id int64) slipway.RunnerPool {
+	i := slices.IndexFunc(s.pools, func(p slipway.RunnerPool) bool { return p.ID == id })
+	if i < 0 {
+		return slipway.RunnerPool{}
+	}
+	return s.pools[i]
+}
+
+// open counts what counts against the limit: the slots on record, or what is really
+// outside, whichever is more.
+func (w *World) open(s state) map[int64]int {
+	open, pods := map[int64]int{}, map[int64]int{}
+	for _, slot := range s.slots {
+		open[slot.PoolID]++
+	}
+	for _, p := range w.pods {
+		pods[p.pool]++
+	}
+	for id, n := range pods {
+		open[id] = max(open[id], n)
+	}
+	return open
+}
+
+// ceiling is how many runners all pools may have together, where there is one.
+const ceiling = 4
+
+// check looks at what must hold at every moment. What was noticed in the midst of a call,
+// such as the end of a busy runner, is in violations already.
+func (w *World) check(ctx context.Context) error {
+	s, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	// After a limit was lowered there are too many for a while; there may only be fewer then.
+	open, total, before := w.open(s), 0, 0
+	for id, n := range open {
+		if limit := s.pool(id).Spec.Replicas; n > limit && n > w.before[id] {
+			w.violate("pool %d has %d runners, and may have %d", id, n, limit)
+		}
+		total += n
+	}
+	for _, n := range w.before {
+		before += n
+	}
+	if w.ceiling > 0 && total > w.ceiling && total > before {
+		w.violate("all pools together have %d runners, and may have %d", total, w.ceiling)
+	}
+	w.before = open
+	return w.broken()
+}
+
+// broken returns the violations.
+func (w *World) broken() error {
+	if len(w.violations) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(w.violations, "; "))
+}
+
+func (w *World) beingDeleted(ctx context.Context, id int64) (deleting bool, err error) {
+	err = w.look(ctx, func(tx *store.Tx) error {
+		p, err := tx.RunnerPool(ctx, id)
+		deleting = p.Deleting
+		return err
+	})
+	return deleting, err
+}
+
+// leftovers looks for what has no slot outside, and for slots that have not outside what
+// their state promises.
+func (w *World) leftovers(s state) error {
+	for _, p := range w.pods {
+		if slot, ok := s.bySlot[p.slot]; !ok || slot.Runner != p.name {
+			return fmt.Errorf("pod %s (%s) has no open slot", p.name, p.phase)
+		}
+	}
+	for _, r := range w.forge.Registrations() {
+		if !w.ours(r.Name) {
+			continue
+		}
+		if _, ok := s.byRunner[strings.ToLower(r.Name)]; !ok {
+			return fmt.Errorf("the registration %s has no open slot", r.Name)
+		}
+	}
+	for _, slot := range s.slots {
+		if slot.State != slipway.SlotIdle && slot.State != slipway.SlotBusy {
+			return fmt.Errorf("slot %d (%s) is still %s: %s", slot.ID, slot.Runner, slot.State, slot.Failure)
+		}
+		i := slices.IndexFunc(w.pods, func(p *pod) bool { return p.slot == slot.ID && p.phase == running })
+		if i < 0 {
+			return fmt.Errorf("slot %d is %s, and its pod does not run", slot.ID, slot.State)
+		}
+		if r, ok := w.runner(slot.Runner); !ok || r.Busy != (slot.State == slipway.SlotBusy) {
+			return fmt.Errorf("slot %d is %s, and the forge has it registered=%t, busy=%t", slot.ID, slot.State, ok, r.Busy)
+		}
+	}
+	return nil
+}
