@@ -216,6 +216,29 @@ func TestAPodThatIsRefusedTakesItsRegistrationWithIt(t *testing.T) { // biw/clou
 	s.atRest()
 }
 
+func TestNothingIsRegisteredBeforeTheNamespaceIsPrepared(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, single)
+	s.write(func(ctx context.Context, tx *store.Tx) error {
+		if _, err := tx.CreateRevision(ctx, slipway.Revision{ApplicationID: s.app.ID, Number: 1}); err != nil {
+			return err
+		}
+		return tx.SetApplicationWanted(ctx, s.app.ID, 0, 1, 0)
+	})
+	s.queueJobs(1)
+	s.live(20 * time.Second)
+	if n := s.github.Calls("Register"); n != 0 {
+		t.Errorf("%d registrations were asked for", n)
+	}
+	s.wantWhy(slipway.PoolHeld, "being prepared")
+	s.write(func(ctx context.Context, tx *store.Tx) error {
+		return tx.SetApplicationApplied(ctx, s.app.ID, store.Applied{Revision: 1})
+	})
+	s.live(2 * time.Minute)
+	s.wantDone(1)
+	s.atRest()
+}
+
 func TestALostReplyOfALaunchMakesNoSecondPod(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, single)

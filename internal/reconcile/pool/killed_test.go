@@ -40,3 +40,26 @@ func TestAPoolEndsAsUndisturbedWhereverItIsKilled(t *testing.T) {
 		})
 	}
 }
+
+// TestAPoolIsKilledOverPostgres is the same over PostgreSQL, in some of the moments: what
+// differs is only how a transaction ends. World: fake, over a real PostgreSQL.
+func TestAPoolIsKilledOverPostgres(t *testing.T) {
+	t.Parallel()
+	quiet := newPostgresScene(t)
+	quiet.every = 4 * time.Second
+	quiet.queueJobs(2)
+	quiet.live(time.Minute)
+	quiet.wantDone(2)
+	quiet.atRest()
+	for n := 1; n <= quiet.death.moments; n += 9 {
+		t.Run(fmt.Sprintf("killed in moment %d (%s)", n, quiet.death.names[n-1]), func(t *testing.T) {
+			t.Parallel()
+			s := newPostgresScene(t)
+			s.every, s.death.at = 4*time.Second, n
+			s.queueJobs(2)
+			s.live(130 * time.Second)
+			s.wantDone(2)
+			s.atRest()
+		})
+	}
+}

@@ -267,8 +267,11 @@ func (s Snapshot) retry() time.Duration {
 
 // again is when time alone may change the answer.
 func (s Snapshot) again(n Next, leaving int, free []slipway.Slot) time.Duration {
-	if n.Launch > 0 || len(n.Drain)+len(n.Close) > 0 {
+	switch {
+	case n.Launch > 0 || len(n.Drain)+len(n.Close) > 0:
 		return expecting
+	case s.Pool.Deleting && len(s.Slots) == 0:
+		return quiet // only its record is left
 	}
 	if leaving > 0 {
 		return s.retry()

@@ -13,6 +13,7 @@ import (
 type rows struct {
 	now     time.Time
 	pool    slipway.RunnerPool
+	app     slipway.Application
 	status  slipway.PoolStatus
 	slots   []slipway.Slot // open ones
 	jobs    map[string]slipway.Job
@@ -30,6 +31,9 @@ func (r *Reconciler) read(ctx context.Context, id int64) (out rows, err error) {
 	err = r.Store.Read(ctx, func(tx *store.Tx) (err error) {
 		out = rows{now: tx.Now, room: unlimited, ours: map[int64]bool{}}
 		if out.pool, err = tx.RunnerPool(ctx, id); err != nil {
+			return err
+		}
+		if out.app, err = tx.Application(ctx, out.pool.ApplicationID); err != nil {
 			return err
 		}
 		if out.status, err = tx.PoolStatus(ctx, id); err != nil {
@@ -146,6 +150,8 @@ func (r *Reconciler) barred(in rows) string {
 		return "there is no cluster to run runners on"
 	case r.Unprepared != "":
 		return r.Unprepared
+	case in.app.Applied == 0 && in.app.Revision > 0:
+		return "its namespace is being prepared" // or that has failed, and the application's task says why
 	case in.status.Outdated != "" && in.status.Outdated == r.Image:
 		return fmt.Sprintf("GitHub does not take the runner program of the image %s any more; set runners.image to a newer one", r.Image)
 	case !in.cluster.LookedAt.IsZero() && !in.cluster.RuntimeClass:

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,11 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/riverqueue/river/riverdriver"
+
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/forge/fake"
 	"slipway.dev/slipway/internal/secret"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
+	"slipway.dev/slipway/internal/store/postgres"
+	"slipway.dev/slipway/internal/store/postgres/postgrestest"
 	"slipway.dev/slipway/internal/store/sqlite"
 	"slipway.dev/slipway/internal/task"
 )
@@ -81,20 +86,49 @@ const installation = "0c5ad0de-1111-2222-3333-444455556666"
 
 func newScene(t *testing.T, change ...func(*slipway.PoolSpec)) *scene {
 	t.Helper()
-	s := &scene{T: t, now: noon, every: 2 * time.Second, hears: true, death: &death{}}
+	s := unbuilt(t)
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "slipway.db"), sqlite.Options{Clock: s.clock})
 	s.must(err)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s.store = db.Store
-	s.queue, err = task.NewQueue(db.Store, db.River(), task.Options{Replica: slipway.Replica{ID: "test"}, Log: slog.New(slog.DiscardHandler)})
-	s.must(err)
+	s.use(db.Store, db.River(), db.Close)
 	s.build(change...)
 	return s
 }
+
+// newPostgresScene is the same over a real PostgreSQL.
+func newPostgresScene(t *testing.T, change ...func(*slipway.PoolSpec)) *scene {
+	t.Helper()
+	s := unbuilt(t)
+	dsn := postgrestest.Prepared(t, func(dsn string) error {
+		db, err := postgres.Open(context.Background(), dsn, postgres.Options{})
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	})
+	db, err := postgres.Open(t.Context(), dsn, postgres.Options{Clock: s.clock})
+	s.must(err)
+	s.use(db.Store, db.River(), db.Close)
+	s.build(change...)
+	return s
+}
+
+func unbuilt(t *testing.T) *scene {
+	return &scene{T: t, now: noon, every: 2 * time.Second, hears: true, death: &death{}}
+}
+
+func (s *scene) use(st *store.Store, river riverdriver.Driver[*sql.Tx], closing func() error) {
+	s.Cleanup(func() {
+		if err := closing(); err != nil {
+			s.Error(err)
+		}
+	})
+	var err error
+	s.store = st
+	s.queue, err = task.NewQueue(st, river, task.Options{Replica: slipway.Replica{ID: "test"}, Log: slog.New(slog.DiscardHandler)})
+	s.must(err)
+}
+
+func TestMain(m *testing.M) { postgrestest.Main(m) }
 
 func (s *scene) build(change ...func(*slipway.PoolSpec)) {
 	var err error
