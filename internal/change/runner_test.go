@@ -397,3 +397,19 @@ func TestARunnerApplicationsTaskIsRetried(t *testing.T) {
 	_, err = w.s.RetryTask(t.Context(), w.writer, RetryInput{TaskID: a.Task.ID})
 	w.ok(err)
 }
+
+func TestANewValueOfACredentialWakesItsPools(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		w.withNodes()
+		a := w.mustDeploy(0, ci())
+		pool := w.poolsOf(a.Application.ID)["runner"]
+		for name, want := range map[string][]string{"other-token": nil, "token": {fmt.Sprint("pool ", pool.ID)}} {
+			w.woken = nil
+			w.must(w.s.SetSecret(w.Context(), w.writer, SetSecretInput{Project: "shop", Environment: "production", Name: name, Value: []byte("ghp_y")}))
+			if diff := cmp.Diff(want, w.woken); diff != "" {
+				w.Errorf("woken by a new %s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}

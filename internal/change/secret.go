@@ -56,9 +56,30 @@ func (s *Service) SetSecret(ctx context.Context, c slipway.Caller, in SetSecretI
 		if out, err = tx.PutSecret(ctx, e.ID, in.Name, sealed, c.UserName); err != nil {
 			return err
 		}
+		if err := s.wakePoolsWith(ctx, tx, e.ID, in.Name); err != nil {
+			return err
+		}
 		return record(ctx, tx, c, deed{"secret.set", "secret", out.ID, e.Ref() + "/" + out.Name, before, facts{"version": out.Version}})
 	})
 	return out, err
+}
+
+// wakePoolsWith wakes the pools that register runners with a secret: what was refused with
+// its last value is tried with the new one at once.
+func (s *Service) wakePoolsWith(ctx context.Context, tx *store.Tx, environmentID int64, name string) error {
+	pools, err := tx.RunnerPools(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pools {
+		if p.EnvironmentID != environmentID || p.Spec.Credential != name {
+			continue
+		}
+		if err := s.wake(ctx, tx, slipway.WakePool, p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SecretPlace is what a secret's value is sealed for. Whoever opens values needs the same.
