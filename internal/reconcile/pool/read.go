@@ -71,6 +71,22 @@ func (r *Reconciler) read(ctx context.Context, id int64) (out rows, err error) {
 	return out, err
 }
 
+// places reads what a look at the world must know: where to look.
+func (r *Reconciler) places(ctx context.Context, id int64) (out rows, err error) {
+	err = r.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		out = rows{now: tx.Now}
+		if out.pool, err = tx.RunnerPool(ctx, id); err != nil {
+			return err
+		}
+		if out.status, err = tx.PoolStatus(ctx, id); err != nil {
+			return err
+		}
+		out.slots, err = tx.OpenSlots(ctx, id)
+		return err
+	})
+	return out, err
+}
+
 // demand finds the queued jobs that fall to a pool.
 func demand(ctx context.Context, tx *store.Tx, p slipway.RunnerPool) ([]Job, error) {
 	scoped, err := tx.QueuedJobs(ctx, p.Spec.Scope.Host(), p.Spec.Scope.Owner)

@@ -53,7 +53,7 @@ type run struct {
 // round is snapshot, plan, act, record, once. It reports whether a slot moved, so that
 // there may be more to do at once.
 func (w *run) round(ctx context.Context) (again time.Duration, moved bool, err error) {
-	first, err := w.r.read(ctx, w.id)
+	first, err := w.r.places(ctx, w.id)
 	if err != nil {
 		return 0, false, err
 	}
