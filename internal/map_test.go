@@ -50,7 +50,7 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/outside/registry", "internal/slipway internal/spec"},
 	{"internal/outside/registry/registrytest", ""},
 	{"internal/outside/git", "internal/slipway internal/spec"},
-	{"internal/observe", "internal/slipway internal/store internal/task internal/spec internal/secret internal/redact internal/outside/kube"},
+	{"internal/observe", "internal/slipway internal/store internal/task internal/spec internal/secret internal/redact internal/outside/kube internal/outside/forge"},
 	{"internal/reconcile", ""},
 	{"internal/reconcile/application", "internal/slipway internal/store internal/task internal/spec internal/secret internal/redact internal/outside/kube internal/outside/helm internal/outside/prefect"},
 	{"internal/author", "internal/slipway internal/spec internal/spec/template contract internal/reconcile/application internal/outside/kube internal/outside/helm internal/outside/prefect"},

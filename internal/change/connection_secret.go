@@ -18,16 +18,6 @@ type hookSecrets struct {
 	Until   time.Time `json:"until,omitzero"`
 }
 
-// HookPlace is what the webhook's secret of a connection is sealed for.
-func HookPlace(installation, hook string) secret.Place {
-	return secret.Place{Installation: installation, Name: "connection/" + hook}
-}
-
-// AppPlace is what the App's private key of a connection is sealed for.
-func AppPlace(installation, hook string) secret.Place {
-	return secret.Place{Installation: installation, Name: "connection/" + hook + "/app"}
-}
-
 func (s *Service) sealConnection(ctx context.Context, tx *store.Tx, hook string, h hookSecrets, appKey []byte) (out store.ConnectionSecrets, err error) {
 	i, err := tx.Installation(ctx)
 	if err != nil {
@@ -37,11 +27,11 @@ func (s *Service) sealConnection(ctx context.Context, tx *store.Tx, hook string,
 	if err != nil {
 		return out, fmt.Errorf("seal the secret of a connection: %w", err)
 	}
-	if out.Hook, err = s.Box.Seal(HookPlace(i.ID, hook), raw); err != nil {
+	if out.Hook, err = s.Box.Seal(secret.HookPlace(i.ID, hook), raw); err != nil {
 		return out, err
 	}
 	if len(appKey) > 0 {
-		out.App, err = s.Box.Seal(AppPlace(i.ID, hook), appKey)
+		out.App, err = s.Box.Seal(secret.AppPlace(i.ID, hook), appKey)
 	}
 	return out, err
 }
@@ -51,7 +41,7 @@ func (s *Service) openHook(ctx context.Context, tx *store.Tx, hook string, seale
 	if err != nil {
 		return h, err
 	}
-	raw, err := s.Box.Open(HookPlace(i.ID, hook), sealed)
+	raw, err := s.Box.Open(secret.HookPlace(i.ID, hook), sealed)
 	if err != nil {
 		return h, err
 	}

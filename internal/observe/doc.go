@@ -7,6 +7,10 @@
 // way through its work. A look that tells nothing, since the cluster is away or a task is
 // at work, leaves what was known, and says since when it is not known anew.
 //
+// It also looks for what the deliveries of forges did not tell: those that were lost are
+// asked for again, and the forges are asked for queued jobs, within what the credentials'
+// budgets leave for what can wait.
+//
 // The package decides nothing: it never changes an application, starts no task, and
 // repairs nothing. It cannot see package reconcile. Of the cluster it writes one thing, the
 // condition Drift of the application's record, for those who read it there.

@@ -206,6 +206,7 @@ func (s *Server) handle() {
 	s.Queue.Handle(pool.Noun, p.Pool)
 	s.Queue.Handle(pool.NounRound, p.Round)
 	s.Queue.Periodic(pool.NounRound, 1, time.Minute)
+	s.handleRecovery()
 }
 
 // actionURLs is where actions call back: this process's own door on loopback first, and

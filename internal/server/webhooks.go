@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"slipway.dev/slipway/internal/observe"
+	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/webhook"
 )
 
@@ -29,6 +31,18 @@ func (s *Server) webhookURL() string {
 		own = s.public.url
 	}
 	return strings.TrimSuffix(cmp.Or(s.Config.URL, own), "/")
+}
+
+// handleRecovery gives the search for what deliveries did not tell to the queue.
+func (s *Server) handleRecovery() {
+	r := observe.NewRecovery(observe.RecoveryConfig{
+		Store: s.Store, Queue: s.Queue, Box: s.box, Installation: s.Installation, TakeJobs: s.Change.TakeJobs, Log: s.log,
+		Forge: func(baseURL, credential string) (observe.Forge, error) { return s.forges.For(baseURL, credential) },
+	})
+	s.Queue.Handle(slipway.WakeRecover, r.Recover)
+	s.Queue.Handle(slipway.WakeLook, r.Look)
+	s.Queue.Handle(observe.NounRecoveryRound, r.Round)
+	s.Queue.Periodic(observe.NounRecoveryRound, 1, observe.RecoveryEvery)
 }
 
 func newDeliveryMetrics() (*prometheus.CounterVec, prometheus.Counter) {

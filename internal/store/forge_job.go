@@ -156,3 +156,9 @@ func (tx *Tx) jobs(ctx context.Context, rest string, args ...any) ([]slipway.Job
 	}
 	return js, nil
 }
+
+// JobsWithID lists the jobs of this number at the forges that there are pools for: one,
+// unless several count as far.
+func (tx *Tx) JobsWithID(ctx context.Context, id int64) ([]slipway.Job, error) {
+	return tx.jobs(ctx, `WHERE host IN (SELECT host FROM runner_pools) AND id = ? ORDER BY host`, id)
+}
