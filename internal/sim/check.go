@@ -14,7 +14,7 @@ import (
 // state is the whole of what is on record of pools, read at once.
 type state struct {
 	pools    []slipway.RunnerPool
-	status   map[int64]slipway.PoolStatus // only at rest
+	status   map[int64]slipway.PoolStatus
 	slots    []slipway.Slot
 	bySlot   map[int64]slipway.Slot
 	byRunner map[string]slipway.Slot
@@ -24,6 +24,9 @@ func (w *World) read(ctx context.Context) (s state, err error) {
 	s.bySlot, s.byRunner = map[int64]slipway.Slot{}, map[string]slipway.Slot{}
 	err = w.look(ctx, func(tx *store.Tx) (err error) {
 		if s.pools, err = tx.RunnerPools(ctx); err != nil {
+			return err
+		}
+		if s.status, err = tx.PoolStatuses(ctx); err != nil {
 			return err
 		}
 		s.slots, err = tx.AllOpenSlots(ctx)
@@ -84,6 +87,13 @@ func (w *World) check(ctx context.Context) error {
 		w.violate("all pools together have %d runners, and may have %d", total, w.ceiling)
 	}
 	w.before = open
+	// These rows are written over and over: a secret may be in one for a moment only.
+	rows := fmt.Sprint(s.slots, s.status)
+	for _, secret := range w.secrets {
+		if strings.Contains(rows, secret) {
+			w.violate("a secret (%.12s…) is in the row of a slot or of a pool's status", secret)
+		}
+	}
 	return w.broken()
 }
 

@@ -119,9 +119,6 @@ func (w *World) atRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.look(ctx, func(tx *store.Tx) (err error) { s.status, err = tx.PoolStatuses(ctx); return err }); err != nil {
-		return err
-	}
 	if len(w.inbox) > 0 {
 		return fmt.Errorf("%d deliveries are not taken", len(w.inbox))
 	}
