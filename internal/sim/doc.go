@@ -5,8 +5,8 @@
 // A run is a list of steps, drawn from a seed. One goroutine carries them out one after
 // the other, so the same steps always do the same, and a failing run can be made smaller
 // and kept as a test. What is real: the store on a real database, package change with
-// deliveries and polls, package observe's recovery of lost ones, package reconcile/pool,
-// the queue's list of wake-ups and its Enqueue. What is simulated: the forge (package
+// deliveries, package reconcile/pool, the queue's list of wake-ups and its Enqueue. Lost
+// deliveries, and package observe's search for them, are not part of it yet. What is simulated: the forge (package
 // outside/forge/fake, behind a line that fails), the cluster, time, and people. River is
 // left out, because which goroutine runs first cannot be repeated: a step handles one entry
 // of the list of wake-ups that is due, of which the run's numbers choose one. HTTP, the
