@@ -15,7 +15,7 @@ import (
 // door of its own actions.
 func (s *Server) mount(mux *http.ServeMux) {
 	mux.Handle("/api/", api.Handler(api.Dependencies{
-		Auth: s.Auth, Change: s.Change, View: s.View, Events: events{s.Events}, Version: s.Version, PrefectUI: s.prefectUI, WebhookURL: s.webhookURL, Log: s.log,
+		Auth: s.Auth, Change: s.Change, View: s.View, Events: events{s.Events}, Jobs: s.jobForge(), Version: s.Version, PrefectUI: s.prefectUI, WebhookURL: s.webhookURL, Log: s.log,
 		BundleBytes: int64(s.Config.Limits.DriverBundle), RequestBytes: int64(s.Config.Limits.Request), Stopping: s.stopping,
 	}))
 	if !s.Config.Role.ServesAPI() {
@@ -28,7 +28,7 @@ func (s *Server) mount(mux *http.ServeMux) {
 			sub := s.Events.Subscribe()
 			return sub.C, sub.Close
 		},
-		Version: s.Version, PrefectUI: s.prefectUI, Log: s.log, Stopping: s.stopping,
+		Jobs: s.jobForge(), Version: s.Version, PrefectUI: s.prefectUI, Log: s.log, Stopping: s.stopping,
 	}))
 }
 
