@@ -225,6 +225,7 @@ func eventful(t *testing.T) (w *world, a slipway.Application, failed, running sl
 // screen: no page offends its own policy, or axe, or is wider than the screen.
 func TestBrowserPages(t *testing.T) {
 	w, a, failed, running, _ := eventful(t)
+	runners := applicationAddress(w.runners("team-ci", 2, 6))
 	c := w.chromium()
 	c.open("/sign-in")
 	for _, scheme := range []string{"light", "dark"} {
@@ -239,6 +240,7 @@ func TestBrowserPages(t *testing.T) {
 			"applications": "/applications", "application": applicationAddress(a), "revision": applicationAddress(a) + "/revisions/1", "tasks": "/tasks",
 			"task-failed": taskAddress(failed.ID), "task-running": taskAddress(running.ID), "drivers": "/drivers", "driver": "/drivers/guestbook/1.0.0",
 			"users": "/users", "tokens": "/tokens", "audit": "/audit", "not-found": "/tasks/999",
+			"runners": "/runners", "runner": runners, "job": "/jobs/github.com/1001", "connections": "/connections",
 		} {
 			c.open(path)
 			evaluate[bool](c, `document.querySelectorAll("main details").forEach(d => { d.open = !d.classList.contains("menu-pop") }); true`)
@@ -252,7 +254,7 @@ func TestBrowserPages(t *testing.T) {
 	}
 	c.colours("light")
 	c.do(chromedp.EmulateViewport(390, 800))
-	for name, path := range map[string]string{"applications": "/applications", "application": applicationAddress(a), "task": taskAddress(failed.ID), "tokens": "/tokens"} {
+	for name, path := range map[string]string{"applications": "/applications", "application": applicationAddress(a), "task": taskAddress(failed.ID), "tokens": "/tokens", "runner": runners} {
 		c.open(path)
 		if wide := evaluate[float64](c, `document.documentElement.scrollWidth`); wide > 390 {
 			t.Errorf("%s is %v wide on a screen of 390", name, wide)

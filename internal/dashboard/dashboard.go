@@ -75,6 +75,9 @@ type Views interface {
 	RunnerPools(ctx context.Context, c slipway.Caller, f view.PoolFilter) ([]view.PoolRow, error)
 	Actions(ctx context.Context, c slipway.Caller, applicationID int64, size view.PageSize) (view.ActionsPage, error)
 	Job(ctx context.Context, c slipway.Caller, host string, id int64) (view.JobPage, error)
+	Connections(ctx context.Context, c slipway.Caller, f view.ConnectionFilter) ([]slipway.Connection, error)
+	Connection(ctx context.Context, c slipway.Caller, name string) (slipway.Connection, error)
+	Deliveries(ctx context.Context, c slipway.Caller, name string) ([]slipway.Delivery, error)
 	Audit(ctx context.Context, c slipway.Caller, f view.AuditFilter, p view.Page) (view.List[slipway.Audit], error)
 }
 
@@ -111,6 +114,8 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/back-up", s.signedIn(s.doBackUp))
 	mux.HandleFunc("GET /applications/{project}/{environment}/{name}/revisions/{number}", s.signedIn(s.revision))
 	mux.HandleFunc("GET /runners", s.signedIn(s.runnerPools))
+	mux.HandleFunc("GET /connections", s.signedIn(s.connections))
+	mux.HandleFunc("GET /connections/{name}", s.signedIn(s.connection))
 	mux.HandleFunc("GET /jobs/{host}/{job}", s.signedIn(s.job))
 	mux.HandleFunc("GET /jobs/{host}/{job}/log", s.signedIn(s.jobLog))
 	mux.HandleFunc("GET /tasks", s.signedIn(s.tasks))

@@ -200,6 +200,46 @@ func TestAJobSaysWhyAndShowsItsLog(t *testing.T) {
 	}
 }
 
+// TestConnectionsAreShown stands on a real SQLite database.
+func TestConnectionsAreShown(t *testing.T) {
+	t.Parallel()
+	w := settled(t)
+	kurt, ctx := w.as("kurt"), context.Background()
+	if got := kurt.page("/connections").text(); !strings.Contains(got, "No forge sends to this installation yet") {
+		t.Errorf("without a connection the page says %s", got)
+	}
+	w.write(func(tx *store.Tx) error {
+		c, err := tx.CreateConnection(ctx, slipway.Connection{Name: "acme", Forge: "github", Hook: "unguessable"}, store.ConnectionSecrets{Hook: []byte("sealed")})
+		if err != nil {
+			return err
+		}
+		d := slipway.Delivery{ConnectionID: c.ID, GUID: "guid-1", Event: "workflow_job", Action: "queued", Outcome: slipway.DeliveryTaken, JobID: 77, Size: 4096}
+		if _, err := tx.AddDelivery(ctx, d); err != nil {
+			return err
+		}
+		if err := tx.ConnectionHeard(ctx, c.ID, tx.Now); err != nil {
+			return err
+		}
+		return tx.ConnectionRecovered(ctx, c.ID, "GitHub refused the key")
+	})
+	list, one := kurt.page("/connections"), kurt.page("/connections/acme")
+	for _, want := range []string{"acme", "github.com", "the whole installation", "GitHub refused the key", "just now"} {
+		if !strings.Contains(list.text(), want) {
+			t.Errorf("the list does not say %q: %s", want, list.text())
+		}
+	}
+	if text := one.text(); !strings.Contains(text, "workflow_job queued") || !strings.Contains(text, "guid-1") || !one.has("a[href=/jobs/github.com/77]") {
+		t.Errorf("the connection's page says %s", text)
+	}
+	if strings.Contains(list.text()+one.text(), "unguessable") {
+		t.Error("a page shows the address of a hook to readers")
+	}
+	confined := w.withToken(slipway.ReadOnly, "shop", "dev")
+	if got := confined.get("/connections/acme").status; got != http.StatusNotFound {
+		t.Errorf("a token of dev reads the installation's connection: %d", got)
+	}
+}
+
 // BenchmarkRunnerPages stands in the world of a real SQLite database with 100 pools and
 // 1,000 slots, all busy, and 2,000 jobs of which half wait; the budget is 50 ms and 200 KB.
 //

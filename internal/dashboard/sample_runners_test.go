@@ -172,16 +172,29 @@ func sampleRunnerPages() map[string]templ.Component {
 	refused := newFault(slipway.Errorf(slipway.NotFound, "GitHub has no log of this job: it still runs, or the log was removed"), "req-9")
 	missing := sampleLog()
 	missing.Fault = &refused
+	connections := []slipway.Connection{
+		{ID: 1, Name: "acme", Forge: "github", LastDelivery: before(40 * time.Second), RecoveredAt: before(4 * time.Minute)},
+		{ID: 2, Name: "ghes", Forge: "github", BaseURL: "https://github.example.com", EnvironmentID: 3, Project: "shop", Environment: "production", LastDelivery: before(26 * time.Hour), RecoveredAt: before(20 * time.Hour), RecoverError: "GitHub refused the App's key: HTTP 401"},
+		{ID: 3, Name: "new", Forge: "github"},
+	}
+	one := connectionModel{Connection: connections[1], Deliveries: []slipway.Delivery{
+		{GUID: "0b989ba4-242f-11e5-81e1-c7b6966d2516", Event: "workflow_job", Action: "queued", Outcome: slipway.DeliveryTaken, JobID: 9003, Size: 9131, ReceivedAt: before(40 * time.Second)},
+		{GUID: "1c989ba4-242f-11e5-81e1-c7b6966d2516", Event: "workflow_job", Action: "completed", Outcome: slipway.DeliveryOld, Why: "the job had come further already", JobID: 9001, Size: 9812, ReceivedAt: before(time.Minute)},
+		{GUID: "2d989ba4-242f-11e5-81e1-c7b6966d2516", Event: "ping", Outcome: slipway.DeliveryIgnored, Size: 7000, ReceivedAt: before(time.Hour)},
+	}}
 	return map[string]templ.Component{
-		"runners":        poolsPage(at("Runners"), poolsModel{Pools: m.Actions.Pools, Environments: sampleEnvironments}),
-		"runners-empty":  poolsPage(at("Runners"), poolsModel{Environments: sampleEnvironments}),
-		"runner":         runnersPage(at("team-ci", crumb{"Applications", "/applications"}), m, offer, nil),
-		"runner-sleeps":  runnersPage(at("team-ci"), empty, offer, nil),
-		"runner-many":    runnersPage(at("team-ci"), many, offer, nil),
-		"job":            jobPage(at("Job 9003", crumb{"Runners", "/runners"}), sampleJobPage(true)),
-		"job-unknown":    jobPage(at("Job 9999", crumb{"Runners", "/runners"}), sampleJobPage(false)),
-		"job-log":        jobLogPage(at("Log of job 9003", crumb{"Runners", "/runners"}), sampleLog()),
-		"job-log-none":   jobLogPage(at("Log of job 9003"), none),
-		"job-log-absent": jobLogPage(at("Log of job 9003"), missing),
+		"connections":       connectionsPage(at("Connections", crumb{"Runners", "/runners"}), connections),
+		"connections-empty": connectionsPage(at("Connections"), nil),
+		"connection":        connectionPage(at("Connection ghes", crumb{"Connections", "/connections"}), one),
+		"runners":           poolsPage(at("Runners"), poolsModel{Pools: m.Actions.Pools, Environments: sampleEnvironments}),
+		"runners-empty":     poolsPage(at("Runners"), poolsModel{Environments: sampleEnvironments}),
+		"runner":            runnersPage(at("team-ci", crumb{"Applications", "/applications"}), m, offer, nil),
+		"runner-sleeps":     runnersPage(at("team-ci"), empty, offer, nil),
+		"runner-many":       runnersPage(at("team-ci"), many, offer, nil),
+		"job":               jobPage(at("Job 9003", crumb{"Runners", "/runners"}), sampleJobPage(true)),
+		"job-unknown":       jobPage(at("Job 9999", crumb{"Runners", "/runners"}), sampleJobPage(false)),
+		"job-log":           jobLogPage(at("Log of job 9003", crumb{"Runners", "/runners"}), sampleLog()),
+		"job-log-none":      jobLogPage(at("Log of job 9003"), none),
+		"job-log-absent":    jobLogPage(at("Log of job 9003"), missing),
 	}
 }
