@@ -117,7 +117,6 @@ func sampleRunners() runnersModel {
 	for _, slot := range m.Actions.Open {
 		s.Slots[1] = append(s.Slots[1], slot.Slot)
 	}
-	s.Slots[1] = s.Slots[1][:3] // the one that starts belongs to no job of the queue here
 	s.Ahead = 1
 	for _, j := range []slipway.Job{unit, e2e, lint, deploy} {
 		m.Actions.Queue = append(m.Actions.Queue, view.JobRow{Job: j, Service: "runner", Why: view.WhyWaiting(j, s)})

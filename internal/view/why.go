@@ -169,7 +169,7 @@ func (s Situation) at(j slipway.Job, p slipway.RunnerPool) Why {
 		s.full(&w, c)
 	case status.State == slipway.PoolFull:
 		w.Code = WhyCeiling
-		w.Sentence = fmt.Sprintf("the pool %s may have more runners, but %s", p.Ref(), cmp.Or(status.Why, "a ceiling that it shares is reached"))
+		w.Sentence = fmt.Sprintf("the pool %s launches no more runners for now: %s", p.Ref(), cmp.Or(status.Why, "a ceiling that it shares is reached"))
 	case s.Now.Sub(j.SeenAt) < launchedWithin, status.State == slipway.PoolScaling:
 		w.Code = WhyLaunching
 		w.Sentence = fmt.Sprintf("a runner of the pool %s is about to be launched for it", p.Ref())

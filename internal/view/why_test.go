@@ -212,7 +212,7 @@ func TestWhyWaiting(t *testing.T) {
 			"a ceiling above the pool is reached", newWhy().status(func(s *slipway.PoolStatus) {
 				s.State, s.Why = slipway.PoolFull, "the ceiling that it shares with other pools is reached"
 			}).slot(slipway.SlotBusy, time.Minute),
-			view.WhyCeiling, "may have more runners, but the ceiling that it shares with other pools is reached", nil,
+			view.WhyCeiling, "launches no more runners for now: the ceiling that it shares with other pools is reached", nil,
 		},
 		{
 			"the token lacks a permission (runs-on#417, ARC#1240)", newWhy().status(held("GitHub refused the secret github-token: it lacks Self-hosted runners: read and write", 10*time.Minute)),
