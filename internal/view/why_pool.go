@@ -242,7 +242,8 @@ func Unheard(host, owner string, s Situation) Why {
 		w.Evidence = append(w.Evidence, fmt.Sprintf("is the hook of the connection %s set up, active, and sending the event Workflow jobs?", last.Name))
 	default:
 		w.Since = last.LastDelivery
-		w.Sentence = fmt.Sprintf("no delivery of it was seen; the last one of %s came at %s through the connection %s", host, clock(last.LastDelivery, s.Now), last.Name)
+		w.Sentence = fmt.Sprintf("nothing is known of it: no delivery of it came, or it asks for runners that no pool has; the last delivery of %s came at %s through the connection %s", host, clock(last.LastDelivery, s.Now), last.Name)
+		w.Evidence = append(w.Evidence, "a job without the label self-hosted that no pool serves is not kept: its delivery is then listed as ignored under the connection")
 		if !last.RecoveredAt.IsZero() {
 			w.Evidence = append(w.Evidence, "lost deliveries were last looked for at "+clock(last.RecoveredAt, s.Now))
 		}

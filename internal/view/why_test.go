@@ -310,7 +310,8 @@ func TestUnheard(t *testing.T) {
 		sentence          string
 		evidence          string
 	}{
-		{"a delivery was lost (ARC#2788, pytorch/ci-infra#271)", "github.com", "acme", []slipway.Connection{{ID: 1, Name: "a", LastDelivery: ago(time.Hour), RecoveredAt: ago(time.Minute)}, {ID: 2, Name: "b", LastDelivery: ago(time.Minute)}}, "no delivery of it was seen; the last one of github.com came at 11:59:00 UTC through the connection b", "Recent Deliveries"},
+		{"a delivery was lost (ARC#2788, pytorch/ci-infra#271)", "github.com", "acme", []slipway.Connection{{ID: 1, Name: "a", LastDelivery: ago(time.Hour), RecoveredAt: ago(time.Minute)}, {ID: 2, Name: "b", LastDelivery: ago(time.Minute)}}, "nothing is known of it: no delivery of it came, or it asks for runners that no pool has; the last delivery of github.com came at 11:59:00 UTC through the connection b", "Recent Deliveries"},
+		{"it was of GitHub's own runners and is not kept", "github.com", "acme", []slipway.Connection{{ID: 1, Name: "a", LastDelivery: ago(time.Hour)}}, "or it asks for runners that no pool has", "listed as ignored"},
 		{"lost ones cannot be looked for", "github.com", "acme", []slipway.Connection{{ID: 1, Name: "a", LastDelivery: ago(time.Hour), RecoverError: "HTTP 403"}}, "through the connection a", "lost deliveries of a cannot be looked for: HTTP 403"},
 		{"no delivery has ever come", "github.com", "acme", []slipway.Connection{{ID: 1, Name: "a"}}, "no delivery of github.com has ever come", "is the hook of the connection a set up"},
 		{"there is no connection of the host", "ghes.example.com", "acme", []slipway.Connection{{ID: 1, Name: "a", LastDelivery: noon}}, "no connection receives deliveries of ghes.example.com", "make a connection"},
