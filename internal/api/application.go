@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/slipway"
@@ -114,7 +116,8 @@ func (s *service) validateApplication(ctx context.Context, c slipway.Caller, in 
 	if err != nil {
 		return nil, err
 	}
-	return reply(wire.Validation{Name: v.Name, AppVersion: v.App.Version, DriverName: v.Driver.Name, DriverVersion: v.Driver.Version}, nil)
+	return reply(wire.Validation{Name: v.Name, AppVersion: v.App.Version, DriverName: v.Driver.Name, DriverVersion: v.Driver.Version,
+		Kind: string(v.Kind()), Pools: slices.Sorted(maps.Keys(v.Services))}, nil)
 }
 
 func (s *service) planApplication(ctx context.Context, c slipway.Caller, in *specInput) (*answer[wire.Plan], error) {
@@ -131,6 +134,10 @@ func wirePlan(p change.Plan) wire.Plan {
 		Revision: p.Revision, NewRevision: p.NewRevision, Target: p.Target, FromVersion: p.FromVersion, Version: p.Version,
 		Diff: []wire.DiffLine{}, Hooks: []wire.PlannedHook{}, Restarts: some(p.Restarts), RestartsKnown: p.RestartsKnown, RestartsWhy: p.RestartsWhy,
 		Stops: some(p.Stops), Summary: p.Summary(), Warnings: p.Warnings,
+	}
+	for _, pool := range p.Pools {
+		n := pool.Runners
+		out.Pools = append(out.Pools, wire.PlannedPool{Service: pool.Service, Fate: string(pool.Fate), Free: n.Free, Busy: n.Busy, Leaving: n.Leaving})
 	}
 	for _, d := range p.Diff {
 		out.Diff = append(out.Diff, wire.DiffLine(d))

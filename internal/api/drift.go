@@ -48,7 +48,7 @@ func wireDrift(d slipway.Drift, asked time.Time) wire.Drift {
 
 // driftSummary is what a list says; nil before anything is on the cluster.
 func driftSummary(a slipway.Application, d slipway.Drift) *wire.DriftSummary {
-	if a.Applied == 0 {
+	if a.Applied == 0 || a.Kind == slipway.RunnerApplication {
 		return nil
 	}
 	return &wire.DriftSummary{State: string(d.State()), Differences: len(d.Found), CheckedAt: when(d.CheckedAt), Missed: d.Missed}

@@ -83,6 +83,9 @@ var operations = []operation{
 
 	{id: "list-runner-pools", method: get, path: "/runner-pools", role: read, status: 200, tag: "runners", summary: "List the runner pools and how they stand"},
 	{id: "get-actions", method: get, path: "/applications/{application}/actions", role: read, status: 200, tag: "runners", summary: "Show an application's runner pools with their slots and jobs"},
+	{id: "pause-pools", method: post, path: "/applications/{application}/actions/pause", role: write, status: 200, tag: "runners", summary: "Have pools take no more jobs; busy runners end theirs"},
+	{id: "resume-pools", method: post, path: "/applications/{application}/actions/resume", role: write, status: 200, tag: "runners", summary: "Have paused pools take jobs again"},
+	{id: "forget-runners", method: post, path: "/applications/{application}/actions/forget", role: admin, status: 200, tag: "runners", summary: "Give up runners of pools that are being deleted and whose cleanup cannot end"},
 	{id: "list-slots", method: get, path: "/applications/{application}/actions/slots", role: read, status: 200, tag: "runners", summary: "List the slots of an application's pools, newest first"},
 	{id: "list-jobs", method: get, path: "/applications/{application}/actions/jobs", role: read, status: 200, tag: "runners", summary: "List the jobs that an application's pools serve, newest first"},
 	{id: "get-job", method: get, path: "/jobs/{host}/{job}", role: read, status: 200, tag: "runners", summary: "Show a job, known or not, and why it waits", timeout: forgeTimeout},

@@ -14,6 +14,9 @@ import (
 func (s *service) registerRunners() {
 	register(s, "list-runner-pools", s.listRunnerPools)
 	register(s, "get-actions", s.getActions)
+	register(s, "pause-pools", s.pausePools)
+	register(s, "resume-pools", s.resumePools)
+	register(s, "forget-runners", s.forgetRunners)
 	register(s, "list-slots", s.listSlots)
 	register(s, "list-jobs", s.listJobs)
 	register(s, "get-job", s.getJob)

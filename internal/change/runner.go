@@ -109,10 +109,10 @@ func (p *prepared) fits(view slipway.ClusterView, now time.Time) error {
 		}
 	}
 	err := slipway.CheckCapacity(asks, view, now)
-	if e, ok := errorOf(err); ok {
+	if e, ok := errorOf(err); ok && len(e.Fields) > 0 {
+		e.Msg = p.in.File + " cannot be deployed: not all of its runners would find a place"
 		for i, f := range e.Fields {
-			at := p.at.Fault(f.Msg, f.Hint, strings.Split(f.Path, ".")...)
-			e.Fields[i] = at
+			e.Fields[i] = p.at.Fault(f.Msg, f.Hint, strings.Split(f.Path, ".")...)
 		}
 	}
 	return err

@@ -45,13 +45,21 @@ func (s *session) applicationListCommand() *cobra.Command {
 			return list(s, all, "no application yet; slipway deploy makes one",
 				[]string{"APPLICATION", "VERSION", "DRIVER", "STATE", "REVISION", "DRIFT", "CHANGED"},
 				func(a wire.Application) []string {
-					return []string{ref(a), a.AppVersion, a.DriverName + " " + a.DriverVersion, a.State, revisionCell(a), driftCell(a.Drift), ago(a.UpdatedAt)}
+					return []string{ref(a), a.AppVersion, driverCell(a), a.State, revisionCell(a), driftCell(a.Drift), ago(a.UpdatedAt)}
 				})
 		},
 	}
 	c.Flags().StringVarP(&env, "environment", "e", "", "only those of project/environment, or of a project")
 	must(c.RegisterFlagCompletionFunc("environment", s.completeEnvironments))
 	return c
+}
+
+// driverCell is the driver, or what is there instead of one.
+func driverCell(a wire.Application) string {
+	if a.Kind == "runner" {
+		return "runner pools"
+	}
+	return a.DriverName + " " + a.DriverVersion
 }
 
 // revisionCell shows the wanted revision, and the one on the cluster when it is another.
@@ -134,9 +142,12 @@ func (s *session) applicationGetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "get APPLICATION", Short: "Show an application", Args: args(1, 1), ValidArgsFunction: s.completeApplications,
 		RunE: func(c *cobra.Command, a []string) error {
-			_, app, err := s.reach(c.Context(), a[0], env)
+			cl, app, err := s.reach(c.Context(), a[0], env)
 			if err != nil {
 				return err
+			}
+			if app.Kind == "runner" {
+				return s.showPools(c.Context(), cl, app)
 			}
 			return s.show(app, func() { s.printApplication(app) })
 		},
@@ -147,7 +158,7 @@ func (s *session) applicationGetCommand() *cobra.Command {
 
 func (s *session) printApplication(a wire.Application) {
 	s.fields("application", ref(a), "id", strconv.FormatInt(a.ID, 10), "state", a.State, "", a.Message, "version", a.AppVersion,
-		"driver", a.DriverName+" "+a.DriverVersion, "revision", revisionCell(a), "drift", driftLine(a.Drift), "namespace", a.Namespace, "changed", ago(a.UpdatedAt))
+		"driver", strings.TrimSpace(a.DriverName+" "+a.DriverVersion), "revision", revisionCell(a), "drift", driftLine(a.Drift), "namespace", a.Namespace, "changed", ago(a.UpdatedAt))
 	if len(a.Components) == 0 {
 		return
 	}
@@ -159,6 +170,29 @@ func (s *session) printApplication(a wire.Application) {
 		}
 		s.print("  %s  stopped since task %d, %s", x.Name, x.StoppedByTask, agoPtr(x.StoppedAt, "at an unknown time"))
 	}
+}
+
+// showPools shows a runner application with its pools in a line each. The machine formats
+// have the application alone, as for any other; slipway runners get has the rest.
+func (s *session) showPools(ctx context.Context, cl *client.Client, app wire.Application) error {
+	actions, err := cl.Actions(ctx, app.ID, 1)
+	if err != nil {
+		return err
+	}
+	return s.show(app, func() {
+		s.printApplication(app)
+		if len(actions.Pools) == 0 {
+			return
+		}
+		s.print("\nrunner pools")
+		for _, p := range actions.Pools {
+			line := fmt.Sprintf("  %s  %s, for %s, up to %d at once", p.Service, p.State, p.Scope, p.Replicas)
+			if p.Why != "" {
+				line += ": " + p.Why
+			}
+			s.print("%s", line)
+		}
+	})
 }
 
 func (s *session) revisionsCommand() *cobra.Command {
@@ -192,7 +226,7 @@ func (s *session) revisionsCommand() *cobra.Command {
 				if r.Number == app.Applied {
 					mark = "applied"
 				}
-				return []string{strconv.FormatInt(r.Number, 10), r.AppVersion, r.DriverName + " " + r.DriverVersion, r.CreatedBy, ago(r.CreatedAt), mark}
+				return []string{strconv.FormatInt(r.Number, 10), r.AppVersion, strings.TrimSpace(r.DriverName + " " + r.DriverVersion), r.CreatedBy, ago(r.CreatedAt), mark}
 			})
 		},
 	}
@@ -210,7 +244,11 @@ func (s *session) applicationDeleteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := s.confirm(yes, fmt.Sprintf("remove %s and everything of it in the namespace %s?", ref(app), app.Namespace)); err != nil {
+			question := "remove %s and everything of it in the namespace %s?"
+			if app.Kind == "runner" {
+				question = "remove %s with its runners and the namespace %s? Running jobs are cancelled."
+			}
+			if err := s.confirm(yes, fmt.Sprintf(question, ref(app), app.Namespace)); err != nil {
 				return err
 			}
 			accepted, err := cl.DeleteApplication(c.Context(), app.ID, now, key)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"slipway.dev/slipway/internal/client"
@@ -106,6 +107,10 @@ func (s *session) validateCommand() *cobra.Command {
 				return err
 			}
 			return s.show(v, func() {
+				if v.Kind == "runner" {
+					s.print("%s is valid: %s with %s: %s", in.File, v.Name, count(len(v.Pools), "runner pool", "runner pools"), strings.Join(v.Pools, ", "))
+					return
+				}
 				s.print("%s is valid: %s %s by %s %s", in.File, v.Name, v.AppVersion, v.DriverName, v.DriverVersion)
 			})
 		},

@@ -13,9 +13,10 @@ import (
 )
 
 func (s *session) runnersCommand() *cobra.Command {
-	return group("runners", "See runner pools, their slots and their jobs", []string{"runner"},
+	return group("runners", "See, pause and resume runner pools; see their slots and jobs", []string{"runner"},
 		s.runnerListCommand(), s.runnerGetCommand(), s.runnerSlotsCommand(), s.runnerJobsCommand(),
-		s.runnerWhyCommand(), s.runnerLogsCommand(), s.runnerLedgerCommand())
+		s.runnerWhyCommand(), s.runnerLogsCommand(), s.runnerLedgerCommand(),
+		s.runnerPauseCommand(), s.runnerResumeCommand(), s.runnerForgetCommand())
 }
 
 // narrow reads the flag of commands that list pools: a project, with or without an

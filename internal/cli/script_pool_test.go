@@ -15,10 +15,11 @@ import (
 
 // pool plays the reconciler of a runner pool: "pool make" deploys shop/dev/team-ci with a
 // pool for one runner that runs job 9001, and job 9002 that waits; "pool ends" lets the job
-// end, and a pod be left behind.
+// end, and a pod be left behind; "pool nodes" has the cluster seen with one large node for
+// runners.
 func pool(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: pool make|ends")
+		ts.Fatalf("usage: pool make|ends|nodes")
 	}
 	s, ctx := ts.Value(storeKey{}).(*store.Store), context.Background()
 	ts.Check(s.InTx(ctx, func(tx *store.Tx) error {
@@ -27,8 +28,10 @@ func pool(ts *testscript.TestScript, neg bool, args []string) {
 			return makePool(ctx, tx)
 		case "ends":
 			return endPool(ctx, tx)
+		case "nodes":
+			return seeNodes(ctx, tx)
 		}
-		ts.Fatalf("usage: pool make|ends")
+		ts.Fatalf("usage: pool make|ends|nodes")
 		return nil
 	}))
 }
@@ -78,6 +81,13 @@ func makePool(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	return nil
+}
+
+func seeNodes(ctx context.Context, tx *store.Tx) error {
+	return tx.SetClusterView(ctx, slipway.ClusterView{RuntimeClass: true, LookedAt: tx.Now, Nodes: []slipway.Node{{
+		Name: "node-1", Ready: true, Schedulable: true, Architecture: slipway.AMD64, Runners: true, CPU: slipway.Amount{Allocatable: 16000},
+		Memory: slipway.Amount{Allocatable: 64 * slipway.GiB}, Disk: slipway.Amount{Allocatable: 200 * slipway.GiB}, Pods: slipway.Amount{Allocatable: 110},
+	}}})
 }
 
 func endPool(ctx context.Context, tx *store.Tx) error {

@@ -76,3 +76,18 @@ func (c *Client) JobLog(ctx context.Context, host string, job int64, f LogQuery)
 	err := c.do(ctx, request{method: http.MethodGet, path: "/jobs/{host}/{job}/log", args: []string{host, id(job)}, query: q}, &out)
 	return out, err
 }
+
+// PausePools has pools take no more jobs; without names all of the application's.
+func (c *Client) PausePools(ctx context.Context, application int64, in wire.PoolNames, key string) (wire.PoolSwitches, error) {
+	return post[wire.PoolSwitches](ctx, c, key, in, "/applications/{application}/actions/pause", id(application))
+}
+
+// ResumePools has paused pools take jobs again.
+func (c *Client) ResumePools(ctx context.Context, application int64, in wire.PoolNames, key string) (wire.PoolSwitches, error) {
+	return post[wire.PoolSwitches](ctx, c, key, in, "/applications/{application}/actions/resume", id(application))
+}
+
+// ForgetRunners gives up the runners of pools that are being deleted.
+func (c *Client) ForgetRunners(ctx context.Context, application int64, in wire.PoolNames, key string) (wire.PoolSwitches, error) {
+	return post[wire.PoolSwitches](ctx, c, key, in, "/applications/{application}/actions/forget", id(application))
+}

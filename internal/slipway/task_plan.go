@@ -81,13 +81,13 @@ func runnerSteps(kind TaskKind) []PlannedStep {
 	case InstallTask, ConfigureTask:
 		return []PlannedStep{
 			{Key: CheckStep, Name: "Check the change"},
-			{Key: "namespace", Name: "Prepare the namespace of the runners"},
+			{Key: "namespace", Name: "Prepare the namespace"},
 			{Key: "pools", Name: "Hand over to the pools"},
 		}
 	case DeleteTask:
 		return []PlannedStep{
 			{Key: "drain", Name: "Wait until no runner is left"},
-			{Key: "remove", Name: "Remove the namespace of the runners"},
+			{Key: "remove", Name: "Remove the namespace"},
 			{Key: "purge", Name: "Close the record"},
 		}
 	}

@@ -52,10 +52,12 @@ type SpecInput struct {
 
 // Validation is the answer to a spec without fault.
 type Validation struct {
-	Name          string `json:"name" doc:"The application's name."`
-	AppVersion    string `json:"app_version"`
-	DriverName    string `json:"driver_name"`
-	DriverVersion string `json:"driver_version"`
+	Name          string   `json:"name" doc:"The application's name."`
+	AppVersion    string   `json:"app_version"`
+	DriverName    string   `json:"driver_name"`
+	DriverVersion string   `json:"driver_version"`
+	Kind          string   `json:"kind" enum:"driver,runner"`
+	Pools         []string `json:"pools,omitempty" nullable:"false" doc:"The runner pools of a runner application."`
 }
 
 // Plan says what a deploy of a spec would do. Asking for it writes nothing.
@@ -74,8 +76,18 @@ type Plan struct {
 	RestartsKnown bool          `json:"restarts_known" doc:"Whether restarts could be told beforehand."`
 	RestartsWhy   string        `json:"restarts_why,omitempty" doc:"Why they could not."`
 	Stops         []string      `json:"stops" nullable:"false" doc:"The components that the driver says it stops meanwhile."`
-	Summary       string        `json:"summary,omitempty" doc:"What runs, restarts and stops, in one line."`
+	Pools         []PlannedPool `json:"pools,omitempty" nullable:"false" doc:"Of a runner application: what becomes of each pool."`
+	Summary       string        `json:"summary,omitempty" doc:"What runs, restarts and stops, or becomes of the pools, in one line."`
 	Warnings      []string      `json:"warnings,omitempty" nullable:"false"`
+}
+
+// PlannedPool says what a change does to a pool and to the runners that it has.
+type PlannedPool struct {
+	Service string `json:"service" example:"runner"`
+	Fate    string `json:"fate" enum:"new,same,tuned,renewed,gone" doc:"tuned: how many runners there are and when; renewed: its runners are replaced, busy ones after their jobs; gone: running jobs are cancelled."`
+	Free    int    `json:"free" doc:"Runners that have, or will have, room for a job."`
+	Busy    int    `json:"busy"`
+	Leaving int    `json:"leaving"`
 }
 
 // DiffLine is one field that changes. Old or New is absent when there is none; a text that

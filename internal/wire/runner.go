@@ -168,3 +168,21 @@ type Actions struct {
 	QueueAll      int          `json:"queue_all" doc:"How many run and wait; queue may be cut."`
 	Recent        []Job        `json:"recent" nullable:"false" doc:"Those that ended last."`
 }
+
+// PoolNames names runner pools of an application by their services.
+type PoolNames struct {
+	Pools []string `json:"pools,omitempty" maxItems:"100" nullable:"false" doc:"Without any all pools are meant; to forget, those that are being deleted."`
+}
+
+// PoolSwitch is a pool after a request that pauses, resumes or gives up its runners.
+type PoolSwitch struct {
+	Ref      string `json:"ref" example:"shop/production/team-ci/runner"`
+	Service  string `json:"service"`
+	Paused   bool   `json:"paused"`
+	Deleting bool   `json:"deleting"`
+}
+
+// PoolSwitches are the pools that a request was for.
+type PoolSwitches struct {
+	Pools []PoolSwitch `json:"pools" nullable:"false"`
+}

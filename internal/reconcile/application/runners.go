@@ -26,13 +26,13 @@ func (s Snapshot) runnerPhases() []Phase {
 	case slipway.InstallTask, slipway.ConfigureTask:
 		return one(
 			Phase{Key: "check", Name: "Check the change", Act: ActRunnersCheck},
-			Phase{Key: "namespace", Name: "Prepare the namespace of the runners", Act: ActRunnersSpace},
+			Phase{Key: "namespace", Name: "Prepare the namespace", Act: ActRunnersSpace},
 			Phase{Key: "pools", Name: "Hand over to the pools", Act: ActRunnersPools},
 		)
 	case slipway.DeleteTask:
 		return one(
 			Phase{Key: "drain", Name: "Wait until no runner is left", Act: ActRunnersDrain},
-			Phase{Key: "remove", Name: "Remove the namespace of the runners", Act: ActRunnersRemove},
+			Phase{Key: "remove", Name: "Remove the namespace", Act: ActRunnersRemove},
 			Phase{Key: "purge", Name: "Close the record", Act: ActRunnersPurge},
 		)
 	}
