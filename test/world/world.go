@@ -288,7 +288,13 @@ func (w *World) close() {
 // removeApplications takes what a test deployed off the cluster, which outlives the test.
 func (w *World) removeApplications() {
 	namespace := strings.ReplaceAll(w.Env, "/", "-")
-	w.Kubectl("delete", "namespace", namespace, "--ignore-not-found", "--wait=false")
+	gone := []string{"delete", "namespace", namespace, "--ignore-not-found", "--wait=false"}
+	for _, ns := range strings.Fields(w.Kubectl("get", "namespaces", "-o", "jsonpath={.items[*].metadata.name}")) {
+		if strings.HasPrefix(ns, namespace+"-runners-") { // those of runner applications are their own
+			gone = append(gone, ns)
+		}
+	}
+	w.Kubectl(gone...)
 }
 
 // run runs the command line and returns what it printed, and its exit code.
