@@ -51,11 +51,11 @@ func (s *Service) TakeDeliveries(ctx context.Context, ds []Delivery) []Taken {
 		return out
 	}
 	// One of them is at fault, so each is taken by itself.
-	out = make([]Taken, 0, len(ds))
+	var each []Taken
 	for i := range ds {
-		out = append(out, s.TakeDeliveries(ctx, ds[i:i+1])...)
+		each = append(each, s.TakeDeliveries(ctx, ds[i:i+1])...)
 	}
-	return out
+	return each
 }
 
 func (s *Service) takeDeliveries(ctx context.Context, ds []Delivery) (out []Taken, err error) {

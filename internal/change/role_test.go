@@ -18,8 +18,13 @@ func TestWhoMayDoWhat(t *testing.T) {
 	open := w.mustDeploy(1, toml("1.1.0", "1.0.0"))
 	one := int64(1)
 	spec := production(toml("1.1.0", "1.0.0"))
-	covered := map[string]bool{"Prune": true} // nobody asks for it
-	const nobody slipway.Role = ""            // actions only
+	covered := map[string]bool{
+		"Prune": true, // nobody asks for it
+		// The door of deliveries and the look at forges call these; a signature and a credential
+		// have spoken before.
+		"Hook": true, "TakeDeliveries": true, "TakeJobs": true,
+	}
+	const nobody slipway.Role = "" // actions only
 	for _, f := range []struct {
 		name string
 		role slipway.Role
@@ -135,6 +140,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 			_, err := w.s.ForgetRunners(ctx, c, PoolsInput{ApplicationID: app.ID})
 			return err
 		}},
+		{"CreateConnection", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.CreateConnection(ctx, c, CreateConnectionInput{Name: "x", Project: "shop", Environment: "production"})
+			return err
+		}},
+		{"RotateConnectionSecret", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.RotateConnectionSecret(ctx, c, RotateSecretInput{Name: "not-there"})
+			return err
+		}},
+		{"DeleteConnection", slipway.ReadWrite, false, func(c slipway.Caller) error { return w.s.DeleteConnection(ctx, c, "not-there") }},
 		{"CreateToken", slipway.ReadOnly, true, func(c slipway.Caller) error {
 			_, err := w.s.CreateToken(ctx, c, CreateTokenInput{Name: "x", Project: "shop"})
 			return err

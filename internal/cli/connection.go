@@ -102,9 +102,9 @@ of one environment or, with --installation, all of them.
 
 The webhook's secret is made here and shown this once; --secret-stdin takes one
 that exists. At GitHub, enter both in a webhook of the organization or the
-repository, with the content type application/json and the event "Workflow jobs";
-"Workflow runs" helps reruns. For a GitHub App, enter them on the App's page and
-give its App ID and private key here: lost deliveries are then found with them.`,
+repository, with the content type application/json and the event "Workflow
+jobs". For a GitHub App, enter them on the App's page and give its App ID and
+private key here: lost deliveries are then found with them.`,
 		Example: `  slipway connections create acme -e shop/production
   slipway connections create acme-app --installation --app-id 12345 --app-key-file acme.private-key.pem`,
 		RunE: func(c *cobra.Command, a []string) error {
@@ -186,9 +186,9 @@ func (s *session) connectionRotateCommand() *cobra.Command {
 	var fromStdin bool
 	c := &cobra.Command{
 		Use: "rotate-secret NAME", Short: "Give a connection another webhook secret", Args: args(1, 1), ValidArgsFunction: s.completeConnections,
-		Long: `Give a connection another webhook secret. Deliveries that are signed with the one
-before are taken for another hour, so that the forge can be given the new one
-without a loss; --at-once ends that at once, for a secret that became known.`,
+		Long: `Give a connection another webhook secret. Deliveries that are signed with the
+one before are taken for another hour, so that the forge can be given the new
+one without a loss; --at-once ends that at once, for a secret that became known.`,
 		RunE: func(c *cobra.Command, a []string) (err error) {
 			cl, err := s.connect()
 			if err != nil {
@@ -238,8 +238,8 @@ func (s *session) connectionDeliveriesCommand() *cobra.Command {
 func (s *session) connectionManifestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "manifest NAME", Short: "Show what GitHub makes the connection's App from", Args: args(1, 1), ValidArgsFunction: s.completeConnections,
-		Long: `Show the manifest from which GitHub makes an App for this connection: its webhook,
-what it may do, and the events that it hears.
+		Long: `Show the manifest from which GitHub makes an App for this connection: its
+webhook, what it may do, and the events that it hears.
 
 A browser posts it, as the form field manifest, to register_url with the
 organization's name put in. GitHub then gives a code, which is exchanged at

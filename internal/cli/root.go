@@ -33,7 +33,7 @@ Exit codes:
   4    there is no such thing
   5    conflict: it changed meanwhile, or exists
   6    the server does not answer, or asks to wait
-  7    drift: the cluster differs from what was applied, or a pool left something behind
+  7    drift: the cluster is not as it was applied, or runners left something
   8    a driver has faults, or a test of its actions does not pass
   130  interrupted`
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -274,12 +273,6 @@ func jobRuns(j slipway.Job) string {
 		return fmt.Sprintf("run %d, attempt %d", j.RunID, j.Attempt)
 	}
 	return fmt.Sprintf("run %d", j.RunID)
-}
-
-func poolsQuery(in string) string {
-	q := url.Values{}
-	set(q, "in", in)
-	return withQuery("/runners", q)
 }
 
 func poolAddress(p view.PoolRow) string {

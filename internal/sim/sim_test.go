@@ -45,7 +45,7 @@ func newBench(t *testing.T, open func(dir string) (*Database, error)) bench {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		parent = "/dev/shm"
 	}
-	dir, err := os.MkdirTemp(parent, "slipway-sim-")
+	dir, err := os.MkdirTemp(parent, "slipway-sim-") //nolint:usetesting // t.TempDir would be on the disk
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func Draw(seed uint64, n int) []Step {
 			steps[i] = Step{Do: Ceiling}
 			continue
 		}
-		if i < 2+int(seed%3) { //nolint:gosec // less than three
+		if i < 2+int(seed%3) {
 			steps[i] = Step{Do: Create, N: r.IntN(1 << 16)}
 			continue
 		}

@@ -289,7 +289,7 @@ func (r *Reader) Job(ctx context.Context, c slipway.Caller, host string, id int6
 		if err != nil || !s.seesJob(c, p.Job) {
 			p.Job = slipway.Job{Host: host, ID: id}
 			p.Why = Unheard(host, "", s)
-			return p, nil
+			return p, nil //nolint:nilerr // NotFound is the answer
 		}
 		p.Known = true
 		return p, addJob(ctx, tx, s, &p)

@@ -31,7 +31,7 @@ func (c *Client) pages(ctx context.Context, list client.ObjectList, opts []clien
 	var all []runtime.Object
 	next := ""
 	for {
-		page := list.DeepCopyObject().(client.ObjectList)
+		page := list.DeepCopyObject().(client.ObjectList) //nolint:forcetypeassert // a copy has the type of what it copies
 		if err := meta.SetList(page, nil); err != nil {
 			return err
 		}

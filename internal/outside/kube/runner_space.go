@@ -177,11 +177,11 @@ func (c *Client) put(ctx context.Context, app slipway.Application, want client.O
 	want.SetNamespace(app.Namespace)
 	want.SetLabels(c.runnerSpaceLabels(app))
 	for try := 0; ; try++ {
-		have := want.DeepCopyObject().(client.Object)
+		have := copied(want)
 		err := c.api.Get(ctx, client.ObjectKeyFromObject(want), have)
 		switch {
 		case apierrors.IsNotFound(err):
-			fresh := want.DeepCopyObject().(client.Object)
+			fresh := copied(want)
 			if err = c.api.Create(ctx, fresh, client.FieldOwner(fieldManager)); err == nil {
 				return nil
 			}
@@ -190,7 +190,7 @@ func (c *Client) put(ctx context.Context, app slipway.Application, want client.O
 		case within(want.GetLabels(), have.GetLabels()) && sameSpec(want, have):
 			return nil
 		default:
-			next := want.DeepCopyObject().(client.Object)
+			next := copied(want)
 			next.SetLabels(merged(have.GetLabels(), want.GetLabels()))
 			next.SetResourceVersion(have.GetResourceVersion())
 			if err = c.api.Update(ctx, next, client.FieldOwner(fieldManager)); err == nil {
@@ -206,6 +206,10 @@ func (c *Client) put(ctx context.Context, app slipway.Application, want client.O
 	}
 }
 
+func copied(o client.Object) client.Object {
+	return o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of what it copies
+}
+
 // sameSpec compares what the API server gives back with what was written. Both kinds are
 // written with all their defaults, so that equal means equal.
 func sameSpec(a, b client.Object) bool {
@@ -213,7 +217,11 @@ func sameSpec(a, b client.Object) bool {
 	case *networkingv1.NetworkPolicy:
 		return reflect.DeepEqual(a.Spec, b.(*networkingv1.NetworkPolicy).Spec)
 	case *corev1.ResourceQuota:
-		x, y := a.Spec.Hard, b.(*corev1.ResourceQuota).Spec.Hard
+		b, ok := b.(*corev1.ResourceQuota)
+		if !ok {
+			return false
+		}
+		x, y := a.Spec.Hard, b.Spec.Hard
 		if len(x) != len(y) {
 			return false
 		}
@@ -222,7 +230,7 @@ func sameSpec(a, b client.Object) bool {
 				return false
 			}
 		}
-		return len(b.(*corev1.ResourceQuota).Spec.Scopes) == 0 && b.(*corev1.ResourceQuota).Spec.ScopeSelector == nil
+		return len(b.Spec.Scopes) == 0 && b.Spec.ScopeSelector == nil
 	}
 	return false
 }

@@ -24,9 +24,10 @@ const (
 func (r *Reconciler) Pool(ctx context.Context, id int64) (again time.Duration, err error) {
 	ctx, stop := context.WithTimeout(ctx, runLimit)
 	defer stop()
+	r.forges.forget(r.Store.Now())
 	w := &run{r: r, id: id, ended: map[int64]bool{}}
 	for range rounds {
-		moved := false
+		var moved bool
 		again, moved, err = w.round(ctx)
 		switch {
 		case slipway.Is(err, slipway.NotFound):

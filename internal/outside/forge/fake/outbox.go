@@ -2,6 +2,7 @@ package fake
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -122,7 +123,7 @@ func (g *GitHub) empty(o *outbox) {
 
 // try makes one attempt, and returns how it was answered.
 func (o *outbox) try(d *delivery) int {
-	r, err := http.NewRequest(http.MethodPost, o.url, bytes.NewReader(d.payload))
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, o.url, bytes.NewReader(d.payload))
 	if err != nil {
 		return 0
 	}

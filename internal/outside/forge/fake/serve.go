@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (g *GitHub) Serve(l Listen) (*Served, error) {
 }
 
 func (s *Served) listen(address string, h http.Handler, secure *tls.Config) (string, error) {
-	l, err := net.Listen("tcp", address)
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return "", fmt.Errorf("listen on %s: %w", address, err)
 	}

@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string) error {
 		if !pool.AppendCertsFromPEM(pem) {
 			return fmt.Errorf("there is no certificate in %s", *trust)
 		}
-		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one, unless a program replaces it
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 		g.TrustHooks(transport)
 	}

@@ -70,7 +70,7 @@ func docker(ctx context.Context, args []string) error {
 			network, address, _ := strings.Cut(host, "://")
 			c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 			if err != nil {
-				return fmt.Errorf("Cannot connect to the Docker daemon at %s: %w", host, err) //nolint:staticcheck // in the words of the real one
+				return fmt.Errorf("Cannot connect to the Docker daemon at %s: %w", host, err)
 			}
 			fmt.Println("Client: standin\nServer: standin")
 			return c.Close()

@@ -38,12 +38,12 @@ func runner(ctx context.Context, args []string) error {
 	}
 	server, err := fake.Server(*config)
 	if err != nil {
-		return fmt.Errorf("An error occurred: %w", err) //nolint:staticcheck // in the words of the real one
+		return fmt.Errorf("An error occurred: %w", err)
 	}
 	r := &remote{server: server, client: &http.Client{Timeout: time.Minute}}
 	var session fake.Session
 	if err := r.insist(ctx, http.MethodPost, "/runner/session", fake.Greeting{Config: *config, Version: version}, &session); err != nil {
-		return fmt.Errorf("An error occurred: %w", err) //nolint:staticcheck // as above
+		return fmt.Errorf("An error occurred: %w", err)
 	}
 	r.token = session.Token
 	fmt.Printf("\n√ Connected to GitHub\n\nCurrent runner version: '%s'\n%s: Listening for Jobs\n", version, stamp())
