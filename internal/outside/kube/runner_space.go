@@ -215,7 +215,8 @@ func copied(o client.Object) client.Object {
 func sameSpec(a, b client.Object) bool {
 	switch a := a.(type) {
 	case *networkingv1.NetworkPolicy:
-		return reflect.DeepEqual(a.Spec, b.(*networkingv1.NetworkPolicy).Spec)
+		b, ok := b.(*networkingv1.NetworkPolicy)
+		return ok && reflect.DeepEqual(a.Spec, b.Spec)
 	case *corev1.ResourceQuota:
 		b, ok := b.(*corev1.ResourceQuota)
 		if !ok {
