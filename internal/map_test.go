@@ -68,8 +68,8 @@ var allowed = []struct{ folder, imports string }{
 	// what runs in runner pods. They are no part of the product, so no folder of cmd.
 	{"test/world/cmd/fakegithub", "internal/slipway internal/outside/forge internal/outside/forge/fake"},
 	{"test/world/cmd/standin", "internal/outside/forge/fake"},
-	{"test/e2e", "internal/wire internal/client internal/outside/prefect internal/store/postgres/postgrestest test/world"},
-	{"test/load", "test/world"},
+	{"test/e2e", "internal/wire internal/client internal/outside/forge internal/outside/forge/fake internal/outside/prefect internal/store/postgres/postgrestest test/world"},
+	{"test/load", "internal/client internal/wire internal/outside/forge internal/outside/forge/fake internal/store/postgres/postgrestest test/world"},
 }
 
 // only says where a package from outside this module may be imported, by prefix. An SDK

@@ -97,7 +97,7 @@ func sampleRunners() runnersModel {
 	m := runnersModel{Actions: view.ActionsPage{
 		Application: sampleCI,
 		Pools: []view.PoolRow{
-			samplePool(1, "runner", slipway.PoolStatus{State: slipway.PoolFull, Why: "1 jobs wait; all 4 runners are taken or on their way out", Demand: 1, Warning: "the runner program 2.337.0 is refused by GitHub from 2026-12-14 on, in 13 days"},
+			samplePool(1, "runner", slipway.PoolStatus{State: slipway.PoolFull, Why: "1 job waits; all 4 runners are taken or on their way out", Demand: 1, Warning: "the runner program 2.337.0 is refused by GitHub from 2026-12-14 on, in 13 days"},
 				map[slipway.SlotState]int{slipway.SlotBusy: 2, slipway.SlotStarting: 1, slipway.SlotDraining: 1}, "slipway"),
 			samplePool(2, "arm", slipway.PoolStatus{State: slipway.PoolHeld, HoldWhy: "GitHub refused the secret github-runner-token: it lacks the permission Self-hosted runners: read and write", HoldUntil: sampleNow.Add(9 * time.Minute), Failures: 4, Demand: 2,
 				Ledger: slipway.Ledger{Pods: []string{"slipway-2-stray"}}}, map[slipway.SlotState]int{}, "slipway-arm"),

@@ -245,7 +245,7 @@ func (s Snapshot) state(n Next, busy, free, leaving, missing, unbegun int) (slip
 	case short > 0 && s.Room < missing && s.Pool.Spec.Replicas-busy-free-leaving > s.Room:
 		return slipway.PoolFull, "the ceiling that it shares with other pools is reached"
 	case s.Demand > free+n.Launch:
-		return slipway.PoolFull, fmt.Sprintf("%d jobs wait; all %d runners are taken or on their way out", s.Demand-free-n.Launch, s.Pool.Spec.Replicas)
+		return slipway.PoolFull, fmt.Sprintf("%s; all %d runners are taken or on their way out", waiting(s.Demand-free-n.Launch), s.Pool.Spec.Replicas)
 	case n.Launch > 0 || len(n.Drain) > 0 || leaving > 0:
 		return slipway.PoolScaling, ""
 	case busy+free == 0:
@@ -287,4 +287,11 @@ func (s Snapshot) again(n Next, leaving int, free []slipway.Slot) time.Duration 
 		return min(wait, settled)
 	}
 	return settled
+}
+
+func waiting(jobs int) string {
+	if jobs == 1 {
+		return "1 job waits"
+	}
+	return fmt.Sprintf("%d jobs wait", jobs)
 }
