@@ -214,7 +214,7 @@ func TestConnectionsAreShown(t *testing.T) {
 			return err
 		}
 		d := slipway.Delivery{ConnectionID: c.ID, GUID: "guid-1", Event: "workflow_job", Action: "queued", Outcome: slipway.DeliveryTaken, JobID: 77, Size: 4096}
-		if _, err := tx.AddDelivery(ctx, d); err != nil {
+		if err := tx.AddDeliveries(ctx, []slipway.Delivery{d}); err != nil {
 			return err
 		}
 		if err := tx.ConnectionHeard(ctx, c.ID, tx.Now); err != nil {

@@ -17,17 +17,6 @@ func readDelivery(scan scan) (d slipway.Delivery, err error) {
 	return d, scan(&d.ConnectionID, &d.GUID, &d.Event, &d.Action, &d.Outcome, &d.Why, &d.JobID, &d.Size, at(&d.ReceivedAt))
 }
 
-// AddDelivery records a delivery, once by its GUID. Fresh is false when it was taken
-// before: then nothing of it is to be done again.
-func (tx *Tx) AddDelivery(ctx context.Context, d slipway.Delivery) (fresh bool, err error) {
-	n, err := tx.exec(ctx, `INSERT INTO deliveries (`+deliveryColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		d.ConnectionID, d.GUID, d.Event, d.Action, d.Outcome, d.Why, d.JobID, d.Size, tx.Now)
-	if err != nil {
-		return false, fmt.Errorf("record delivery %s: %w", d.GUID, orMissing(err, "there is no connection %d", d.ConnectionID))
-	}
-	return n > 0, nil
-}
-
 // AddDeliveries records deliveries that were not taken before, as DeliveriesTaken told in
 // the same transaction.
 func (tx *Tx) AddDeliveries(ctx context.Context, ds []slipway.Delivery) error {
@@ -49,15 +38,10 @@ func (tx *Tx) AddDeliveries(ctx context.Context, ds []slipway.Delivery) error {
 // DeliveriesTaken reports which of a connection's deliveries were recorded.
 func (tx *Tx) DeliveriesTaken(ctx context.Context, connectionID int64, guids []string) (map[string]bool, error) {
 	out := map[string]bool{}
-	for len(guids) > 0 {
-		some := guids[:min(len(guids), 500)]
-		guids = guids[len(some):]
-		args := []any{connectionID}
-		for _, g := range some {
-			args = append(args, g)
-		}
+	for some := range slices.Chunk(guids, 500) {
+		these, args := oneOf(`guid`, some)
 		got, err := all(ctx, tx, func(scan scan) (g string, err error) { return g, scan(&g) },
-			`SELECT guid FROM deliveries WHERE connection_id = ? AND guid IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)`, args...)
+			`SELECT guid FROM deliveries WHERE `+these+` AND connection_id = ?`, append(args, connectionID)...)
 		if err != nil {
 			return nil, fmt.Errorf("look for deliveries: %w", err)
 		}

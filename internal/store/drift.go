@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -33,11 +32,8 @@ func (tx *Tx) DriftOf(ctx context.Context, applicationIDs []int64) (map[int64]sl
 	if len(applicationIDs) == 0 {
 		return out, nil
 	}
-	args := make([]any, len(applicationIDs))
-	for i, id := range applicationIDs {
-		args[i] = id
-	}
-	ds, err := all(ctx, tx, readDrift, driftSelect+` WHERE application_id IN (?`+strings.Repeat(`, ?`, len(args)-1)+`)`, args...)
+	these, args := oneOf(`application_id`, applicationIDs)
+	ds, err := all(ctx, tx, readDrift, driftSelect+` WHERE `+these, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the drift of %d applications: %w", len(args), err)
 	}

@@ -61,11 +61,8 @@ func (tx *Tx) QueuedJobs(ctx context.Context, host, owner string) ([]ScopedJob, 
 func (tx *Tx) JobsOnRunners(ctx context.Context, runners []string) (map[string]slipway.Job, error) {
 	out := map[string]slipway.Job{}
 	for names := range slices.Chunk(runners, 500) {
-		args := make([]any, len(names))
-		for i, name := range names {
-			args[i] = name
-		}
-		jobs, err := tx.jobs(ctx, `WHERE runner IN (?`+strings.Repeat(`, ?`, len(names)-1)+`) AND runner <> '' ORDER BY rank, seen_at`, args...)
+		these, args := oneOf(`runner`, names)
+		jobs, err := tx.jobs(ctx, `WHERE `+these+` AND runner <> '' ORDER BY rank, seen_at`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -89,41 +86,6 @@ func (tx *Tx) JobsOfSlots(ctx context.Context, poolID int64) (map[string]slipway
 		out[j.Runner] = j
 	}
 	return out, nil
-}
-
-// JobFilter narrows a list of jobs. Zero fields do not.
-type JobFilter struct {
-	Host, Owner, Repository string // Owner and Repository without regard to case
-	States                  []slipway.JobState
-	RunID                   int64
-	Since                   time.Time
-}
-
-// Jobs lists jobs, the newest first.
-func (tx *Tx) Jobs(ctx context.Context, f JobFilter, p Page) (List[slipway.Job], error) {
-	after, err := p.afterID()
-	if err != nil {
-		return List[slipway.Job]{}, err
-	}
-	var w where
-	w.andIf(f.Host != "", `host = ?`, f.Host)
-	w.andIf(f.Owner != "", `owner_key = ?`, strings.ToLower(f.Owner))
-	w.andIf(f.Repository != "", `LOWER(repository) = ?`, strings.ToLower(f.Repository))
-	w.andIf(f.RunID != 0, `run_id = ?`, f.RunID)
-	w.andIf(!f.Since.IsZero(), `seen_at >= ?`, f.Since)
-	if len(f.States) > 0 {
-		args := make([]any, len(f.States))
-		for i, s := range f.States {
-			args[i] = s
-		}
-		w.and(`state IN (?`+strings.Repeat(`, ?`, len(args)-1)+`)`, args...)
-	}
-	w.andIf(after > 0, `id < ?`, after)
-	rows, err := tx.jobs(ctx, w.String()+` ORDER BY id DESC LIMIT ?`, w.with(p.more())...)
-	if err != nil {
-		return List[slipway.Job]{}, err
-	}
-	return list(p, rows, func(j slipway.Job) []string { return idKey(j.ID) }), nil
 }
 
 // Repositories lists the repositories on a host that jobs were heard of since a time, for

@@ -124,12 +124,9 @@ func (tx *Tx) jobRanks(ctx context.Context, words []JobWord) (map[jobKey]map[int
 	for host, ids := range ids {
 		slices.Sort(ids)
 		for some := range slices.Chunk(slices.Compact(ids), maxRows) {
-			args := []any{host}
-			for _, id := range some {
-				args = append(args, id)
-			}
+			these, args := oneOf(`job_id`, some)
 			rows, err := all(ctx, tx, func(scan scan) (r row, err error) { return r, scan(&r.id, &r.environment, &r.rank) },
-				`SELECT job_id, environment_id, rank FROM job_scopes WHERE host = ? AND job_id IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)`, args...)
+				`SELECT job_id, environment_id, rank FROM job_scopes WHERE `+these+` AND host = ?`, append(args, host)...)
 			if err != nil {
 				return nil, fmt.Errorf("read how far jobs of %s have come: %w", host, err)
 			}

@@ -51,14 +51,9 @@ func (tx *Tx) OpenSlotsOf(ctx context.Context, applicationID int64) ([]slipway.S
 // SlotsByRunner finds the slots, open or closed, of runners of these names.
 func (tx *Tx) SlotsByRunner(ctx context.Context, runners []string) (map[string]slipway.Slot, error) {
 	out := map[string]slipway.Slot{}
-	for len(runners) > 0 {
-		some := runners[:min(len(runners), 500)]
-		runners = runners[len(some):]
-		args := make([]any, len(some))
-		for i, r := range some {
-			args[i] = r
-		}
-		slots, err := tx.slots(ctx, `WHERE runner IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)`, args...)
+	for some := range slices.Chunk(runners, 500) {
+		these, args := oneOf(`runner`, some)
+		slots, err := tx.slots(ctx, `WHERE `+these, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -164,11 +159,8 @@ func (tx *Tx) FillJobs(ctx context.Context, jobs []*slipway.Job) error {
 	}
 	for host, of := range byHost {
 		for ids := range slices.Chunk(slices.Collect(maps.Keys(of)), 500) {
-			args := []any{host}
-			for _, id := range ids {
-				args = append(args, id)
-			}
-			whole, err := tx.jobs(ctx, `WHERE host = ? AND id IN (?`+strings.Repeat(`, ?`, len(ids)-1)+`)`, args...)
+			these, args := oneOf(`id`, ids)
+			whole, err := tx.jobs(ctx, `WHERE `+these+` AND host = ?`, append(args, host)...)
 			if err != nil {
 				return err
 			}
@@ -188,19 +180,18 @@ func (tx *Tx) ScopesOf(ctx context.Context, jobs []slipway.Job) ([][]int64, erro
 		job, environment int64
 	}
 	at := map[row]int{}
-	byHost := map[string][]any{}
+	byHost := map[string][]int64{}
 	for i, j := range jobs {
 		at[row{host: j.Host, job: j.ID}] = i
 		byHost[j.Host] = append(byHost[j.Host], j.ID)
 	}
 	out := make([][]int64, len(jobs))
 	for host, ids := range byHost {
-		for len(ids) > 0 {
-			some := ids[:min(len(ids), 500)]
-			ids = ids[len(some):]
+		for some := range slices.Chunk(ids, 500) {
+			these, args := oneOf(`job_id`, some)
 			rows, err := all(ctx, tx, func(scan scan) (r row, err error) { return r, scan(&r.host, &r.job, &r.environment) },
-				`SELECT host, job_id, environment_id FROM job_scopes WHERE host = ? AND job_id IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)
-					ORDER BY job_id, environment_id`, append([]any{host}, some...)...)
+				`SELECT host, job_id, environment_id FROM job_scopes WHERE `+these+` AND host = ?
+					ORDER BY job_id, environment_id`, append(args, host)...)
 			if err != nil {
 				return nil, fmt.Errorf("read where jobs of %s may run: %w", host, err)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -84,23 +83,6 @@ func (tx *Tx) AllOpenSlots(ctx context.Context) ([]slipway.Slot, error) {
 	return tx.slots(ctx, `WHERE closed_at IS NULL ORDER BY id`)
 }
 
-// SlotsOf lists a pool's slots, open and closed, the newest first.
-func (tx *Tx) SlotsOf(ctx context.Context, poolID int64, p Page) (List[slipway.Slot], error) {
-	after, err := p.afterID()
-	if err != nil {
-		return List[slipway.Slot]{}, err
-	}
-	condition, args := `WHERE pool_id = ?`, []any{poolID}
-	if after > 0 {
-		condition, args = condition+` AND id < ?`, append(args, after)
-	}
-	rows, err := tx.slots(ctx, condition+` ORDER BY id DESC LIMIT ?`, append(args, p.more())...)
-	if err != nil {
-		return List[slipway.Slot]{}, err
-	}
-	return list(p, rows, func(s slipway.Slot) []string { return idKey(s.ID) }), nil
-}
-
 // OpenSlotCounts counts the open slots of every pool by state.
 func (tx *Tx) OpenSlotCounts(ctx context.Context) (map[int64]map[slipway.SlotState]int, error) {
 	type row struct {
@@ -173,16 +155,13 @@ func (tx *Tx) slots(ctx context.Context, rest string, args ...any) ([]slipway.Sl
 func (tx *Tx) PoolsOfRunners(ctx context.Context, runners []string) (map[string]int64, error) {
 	out := map[string]int64{}
 	for some := range slices.Chunk(runners, maxRows) {
-		args := make([]any, len(some))
-		for i, r := range some {
-			args[i] = r
-		}
+		these, args := oneOf(`runner`, some)
 		type row struct {
 			runner string
 			pool   int64
 		}
 		rows, err := all(ctx, tx, func(scan scan) (r row, err error) { return r, scan(&r.runner, &r.pool) },
-			`SELECT runner, pool_id FROM runner_slots WHERE closed_at IS NULL AND runner IN (?`+strings.Repeat(`, ?`, len(some)-1)+`)`, args...)
+			`SELECT runner, pool_id FROM runner_slots WHERE closed_at IS NULL AND `+these, args...)
 		if err != nil {
 			return nil, fmt.Errorf("find the pools of runners: %w", err)
 		}

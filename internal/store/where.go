@@ -27,5 +27,15 @@ func (w *where) String() string {
 	return " WHERE " + strings.Join(w.conditions, " AND ")
 }
 
+// oneOf is the condition that a column has one of some values, with its arguments. There
+// must be at least one.
+func oneOf[T any](column string, values []T) (condition string, args []any) {
+	args = make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return column + ` IN (?` + strings.Repeat(`, ?`, len(args)-1) + `)`, args
+}
+
 // with returns the arguments of the conditions and those that follow them.
 func (w *where) with(args ...any) []any { return append(w.args, args...) }

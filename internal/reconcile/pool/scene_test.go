@@ -340,7 +340,7 @@ func (s *scene) allSlots() []slipway.Slot {
 	s.Helper()
 	var out store.List[slipway.Slot]
 	s.must(s.store.Read(s.Context(), func(tx *store.Tx) (err error) {
-		out, err = tx.SlotsOf(s.Context(), s.pool.ID, store.Page{Limit: 200})
+		out, err = tx.Slots(s.Context(), store.SlotFilter{PoolID: s.pool.ID}, store.Page{Limit: 200})
 		return err
 	}))
 	return out.Items

@@ -167,7 +167,7 @@ func runnerSlots(w *world) {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 	page := get(w, func(ctx context.Context, tx *store.Tx) (store.List[slipway.Slot], error) {
-		return tx.SlotsOf(ctx, p.ID, store.Page{Limit: 1})
+		return tx.Slots(ctx, store.SlotFilter{PoolID: p.ID}, store.Page{Limit: 1})
 	})
 	if len(page.Items) != 1 || page.Items[0].ID != second.ID || page.Next == "" {
 		t.Errorf("the first page: %+v", page)
@@ -263,7 +263,7 @@ func forgeJobs(w *world) {
 		t.Errorf("jobs on runners: %+v", on)
 	}
 	page := get(w, func(ctx context.Context, tx *store.Tx) (store.List[slipway.Job], error) {
-		return tx.Jobs(ctx, store.JobFilter{Owner: "acme", Repository: "shop", States: []slipway.JobState{slipway.JobQueued, slipway.JobCompleted}}, store.Page{Limit: 2})
+		return tx.JobsHeard(ctx, store.HeardFilter{Owners: []store.ForgeOwner{{Host: slipway.GitHubHost, Owner: "acme"}}, EnvironmentID: e.ID}, store.Page{Limit: 2})
 	})
 	if len(page.Items) != 2 || page.Items[0].ID != 4 || page.Next == "" {
 		t.Errorf("jobs: %+v", page)
@@ -375,7 +375,11 @@ func connections(w *world) {
 	})
 	add := func(guid string) bool {
 		return made(w, func(ctx context.Context, tx *store.Tx) (bool, error) {
-			return tx.AddDelivery(ctx, slipway.Delivery{ConnectionID: c.ID, GUID: guid, Event: "workflow_job", Action: "queued", Outcome: slipway.DeliveryTaken, JobID: 1, Size: 9})
+			taken, err := tx.DeliveriesTaken(ctx, c.ID, []string{guid})
+			if err != nil {
+				return false, err
+			}
+			return !taken[guid], tx.AddDeliveries(ctx, []slipway.Delivery{{ConnectionID: c.ID, GUID: guid, Event: "workflow_job", Action: "queued", Outcome: slipway.DeliveryTaken, JobID: 1, Size: 9}})
 		})
 	}
 	if !add("a") || add("a") || !add("b") {
