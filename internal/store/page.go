@@ -27,7 +27,8 @@ type List[T any] struct {
 	Next  string
 }
 
-func (p Page) limit() int {
+// Length is how many rows the page may have.
+func (p Page) Length() int {
 	switch {
 	case p.Limit <= 0:
 		return DefaultLimit
@@ -38,16 +39,16 @@ func (p Page) limit() int {
 }
 
 // more is the limit to query with: one row beyond the page tells whether another follows.
-func (p Page) more() int { return p.limit() + 1 }
+func (p Page) more() int { return p.Length() + 1 }
 
 // list cuts the rows of a query with limit p.more() to the page. key is the sort key of an
 // item, from which the next page starts: a key and not an offset, so that rows that come
 // or go meanwhile neither repeat nor hide others.
 func list[T any](p Page, rows []T, key func(T) []string) List[T] {
-	if len(rows) <= p.limit() {
+	if len(rows) <= p.Length() {
 		return List[T]{Items: rows}
 	}
-	rows = rows[:p.limit()]
+	rows = rows[:p.Length()]
 	b, _ := json.Marshal(key(rows[len(rows)-1])) // strings always encode
 	return List[T]{Items: rows, Next: base64.RawURLEncoding.EncodeToString(b)}
 }

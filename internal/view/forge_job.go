@@ -208,11 +208,7 @@ func (r *Reader) Jobs(ctx context.Context, c slipway.Caller, applicationID int64
 // servedJobs fills a page with those of the jobs heard that the pools serve. It looks
 // through a bounded number, so that a page may be short and yet have a next one.
 func servedJobs(ctx context.Context, tx *store.Tx, f store.HeardFilter, own []slipway.RunnerPool, p Page, s Situation, most int) (out List[JobRow], err error) {
-	limit := p.Limit
-	if limit <= 0 {
-		limit = store.DefaultLimit
-	}
-	limit = min(limit, store.MaxLimit)
+	limit := p.Length()
 	skip, after, err := cutCursor(p.After)
 	if err != nil {
 		return out, err

@@ -86,14 +86,10 @@ func (r *Reader) Secrets(ctx context.Context, c slipway.Caller, project, name st
 		if err != nil {
 			return out, err
 		}
-		limit := p.Limit
-		if limit <= 0 {
-			limit = store.DefaultLimit
-		}
 		for _, s := range secrets {
 			switch {
 			case s.Name <= p.After:
-			case len(out.Items) == min(limit, store.MaxLimit):
+			case len(out.Items) == p.Length():
 				out.Next = out.Items[len(out.Items)-1].Name
 				return out, nil
 			default:

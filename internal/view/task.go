@@ -85,11 +85,7 @@ func (r *Reader) Tasks(ctx context.Context, c slipway.Caller, f TaskFilter, p Pa
 // Its pages are filled from the store's, of which a part is left out. The cursor is the
 // store's, behind how many of the rows that follow it were given already: 12.WyI0MSJd.
 func ownTasks(ctx context.Context, tx *store.Tx, f store.TaskFilter, p Page) (out List[TaskRow], err error) {
-	limit := p.Limit
-	if limit <= 0 {
-		limit = store.DefaultLimit
-	}
-	limit = min(limit, store.MaxLimit)
+	limit := p.Length()
 	skip, after, err := cutCursor(p.After)
 	if err != nil {
 		return out, err
