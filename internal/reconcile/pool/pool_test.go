@@ -1,8 +1,11 @@
 package pool
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -33,4 +36,34 @@ func TestAQueuedJobWakesAPoolThatSleepsAgain(t *testing.T) {
 			t.Errorf("a slot's life is not on record: %+v", slot)
 		}
 	}
+}
+
+func TestHowLongJobsWereQueuedIsCounted(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.queueJobs(3)
+	s.live(3 * time.Minute)
+	registry := prometheus.NewPedanticRegistry()
+	s.must(registry.Register(s.r.Metrics))
+	families, err := registry.Gather()
+	s.must(err)
+	for _, f := range families {
+		if f.GetName() != "slipway_runner_queue_seconds" {
+			continue
+		}
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetValue())
+		}
+		h := f.GetMetric()[0].GetHistogram()
+		// Two run at once, so the third waits for one of them.
+		if h.GetSampleCount() != 3 || h.GetSampleSum() < 10 || h.GetSampleSum() > 180 {
+			t.Errorf("%d jobs were queued for %g s together: %v", h.GetSampleCount(), h.GetSampleSum(), labels)
+		}
+		if !slices.Contains(labels, s.pool.Service) || !slices.Contains(labels, s.pool.Application) {
+			t.Errorf("they are counted for %v", labels)
+		}
+		return
+	}
+	t.Error("nothing was counted")
 }

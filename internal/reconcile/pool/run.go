@@ -109,7 +109,8 @@ func (w *run) decide(in rows, seen world) decision {
 	from := make(map[int64]slipway.Slot, len(in.slots))
 	for i, s := range in.slots {
 		from[s.ID] = s
-		slots[i] = Judge(s, w.sighting(in, seen, s), in.now)
+		sighting := w.sighting(in, seen, s)
+		slots[i] = Judge(s, sighting, in.now)
 		if seen.podsListed && slots[i].State == slipway.SlotRemoving && w.ended[s.ID] && seen.pods[s.Runner] == nil {
 			slots[i].State = slipway.SlotClosed
 		}
@@ -121,6 +122,7 @@ func (w *run) decide(in rows, seen world) decision {
 			d.status.Outdated = r.Image
 		}
 		r.Metrics.moved(s, slots[i])
+		r.Metrics.began(in.pool, s, slots[i], sighting.Job)
 	}
 	in.status = d.status
 	if len(failures) > 0 {
