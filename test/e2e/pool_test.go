@@ -26,6 +26,8 @@ type runners struct {
 	forge *world.Forge
 	flags []string
 	app   wire.Application
+
+	webhookSecret string
 }
 
 // newRunners deploys a pool for the organization team. World: real cluster with policies
@@ -45,7 +47,7 @@ func newRunners(t *testing.T, pool string) *runners {
 		t.Fatal(err)
 	}
 	f.Deliver("team", "", made.Connection.WebhookURL, made.Secret)
-	r := &runners{installation: w, forge: f, flags: flags}
+	r := &runners{installation: w, forge: f, flags: flags, webhookSecret: made.Secret}
 	w.wantState(w.Deploy(r.spec(pool)), "succeeded")
 	project, environment, _ := strings.Cut(w.Env, "/")
 	apps, _, err := w.API.Applications(t.Context(), client.ApplicationFilter{Project: project, Environment: environment}, client.Page{})
