@@ -19,7 +19,7 @@ PATHS = ["/orgs/{org}/" + p for p in SCOPED] + ["/repos/{owner}/{repo}/" + p for
     "/repos/{owner}/{repo}/actions/runs/{run_id}/jobs", "/repos/{owner}/{repo}/actions/runs/{run_id}/attempts/{attempt_number}/jobs",
     "/repos/{owner}/{repo}/actions/jobs/{job_id}", "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs",
     "/repos/{owner}/{repo}/actions/jobs/{job_id}/rerun", "/repos/{owner}/{repo}/actions/runs/{run_id}/rerun-failed-jobs",
-    "/app/hook/deliveries", "/app/hook/deliveries/{delivery_id}/attempts", "/app/installations/{installation_id}/access_tokens",
+    "/app", "/app-manifests/{code}/conversions", "/app/hook/deliveries", "/app/hook/deliveries/{delivery_id}/attempts", "/app/installations/{installation_id}/access_tokens",
     "/users/{username}/installation",
 ]
 

@@ -49,7 +49,7 @@ func (s *service) listApplications(ctx context.Context, c slipway.Caller, in *st
 	l, err := s.View.Applications(ctx, c, view.ApplicationFilter{Project: in.Project, Environment: in.Environment, Name: in.Name}, in.view())
 	return listing(l, err, func(r view.ApplicationRow) wire.Application {
 		out := wireApplication(r.Application)
-		out.Drift = driftSummary(r.Application, r.Drift)
+		out.Drift, out.RunnerPools = driftSummary(r.Application, r.Drift), r.Pools
 		return out
 	})
 }

@@ -45,7 +45,7 @@ func (s *session) applicationListCommand() *cobra.Command {
 			return list(s, all, "no application yet; slipway deploy makes one",
 				[]string{"APPLICATION", "VERSION", "DRIVER", "STATE", "REVISION", "DRIFT", "CHANGED"},
 				func(a wire.Application) []string {
-					return []string{ref(a), a.AppVersion, driverCell(a), a.State, revisionCell(a), driftCell(a.Drift), ago(a.UpdatedAt)}
+					return []string{ref(a), versionCell(a), driverCell(a), a.State, revisionCell(a), driftCell(a.Drift), ago(a.UpdatedAt)}
 				})
 		},
 	}
@@ -54,10 +54,20 @@ func (s *session) applicationListCommand() *cobra.Command {
 	return c
 }
 
+// versionCell is the application's version. What holds runner pools has none.
+func versionCell(a wire.Application) string {
+	if a.Kind == "runner" {
+		return "–"
+	}
+	return a.AppVersion
+}
+
 // driverCell is the driver, or what is there instead of one.
 func driverCell(a wire.Application) string {
-	if a.Kind == "runner" {
+	if a.Kind == "runner" && a.RunnerPools == 0 {
 		return "runner pools"
+	} else if a.Kind == "runner" {
+		return count(a.RunnerPools, "runner pool", "runner pools")
 	}
 	return a.DriverName + " " + a.DriverVersion
 }

@@ -323,6 +323,45 @@ func TestBrowserLive(t *testing.T) {
 	c.until("the word that the page is not live", `document.querySelector("#offline").hidden === false`)
 }
 
+// TestBrowserSteps: a job's page asks for the steps when it stands, keeps them when
+// something else on it changes, and says so when the forge does not answer.
+func TestBrowserSteps(t *testing.T) {
+	w := settled(t)
+	a := w.runners("team-ci", 1, 10)
+	w.withEndedJobs()
+	c := w.chromium()
+	c.signIn("kurt")
+	c.open("/jobs/github.com/500")
+	c.until("the steps", `document.querySelector("#steps-completed").textContent.includes("Set up job")`)
+	c.until("the stream", `document.querySelector("#wake").getAttribute("data-htmx-powered") === "true"`)
+	for _, scheme := range []string{"light", "dark"} {
+		c.colours(scheme)
+		c.accessible("a job with steps, " + scheme)
+		c.shot("job-steps-" + scheme)
+	}
+	w.write(func(tx *store.Tx) error {
+		j, err := tx.Job(context.Background(), slipway.GitHubHost, 500)
+		if err != nil {
+			return err
+		}
+		j.Branch, j.Workflow = "release", "Nightly anew"
+		if _, err := tx.PutJob(context.Background(), j, 0); err != nil {
+			return err
+		}
+		return w.changed(a, slipway.Task{ID: 1})(tx)
+	})
+	time.Sleep(time.Second) // nothing tells when a page has not changed
+	if !evaluate[bool](c, `document.querySelector("#steps-completed").textContent.includes("Set up job")`) {
+		t.Error("the steps are gone after the page was woken")
+	}
+	if faults := c.complaints(); len(faults) > 0 {
+		t.Errorf("the browser complains: %v", faults)
+	}
+	c.open("/jobs/github.com/501")
+	c.until("why there are no steps", `document.querySelector("#steps-completed").textContent.includes("GitHub did not answer in time")`)
+	c.shot("job-steps-away")
+}
+
 // TestBrowserSessionEnds: an open page whose reader was deactivated leads to the sign-in.
 func TestBrowserSessionEnds(t *testing.T) {
 	w, a, _, task, _ := eventful(t)

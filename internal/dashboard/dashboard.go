@@ -117,6 +117,7 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("GET /connections", s.signedIn(s.connections))
 	mux.HandleFunc("GET /connections/{name}", s.signedIn(s.connection))
 	mux.HandleFunc("GET /jobs/{host}/{job}", s.signedIn(s.job))
+	mux.HandleFunc("GET /jobs/{host}/{job}/steps", s.signedIn(s.jobSteps))
 	mux.HandleFunc("GET /jobs/{host}/{job}/log", s.signedIn(s.jobLog))
 	mux.HandleFunc("GET /tasks", s.signedIn(s.tasks))
 	mux.HandleFunc("GET /tasks/{id}", s.signedIn(s.task))

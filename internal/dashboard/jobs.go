@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -16,6 +17,7 @@ const (
 	// logLines is how many lines of a log one page shows, and logWithin how long the forge
 	// may take to give them.
 	logLines, logWithin = 500, 20 * time.Second
+	stepsWithin         = 15 * time.Second
 	maxSearch           = 200
 )
 
@@ -78,20 +80,100 @@ func (s *site) jobLog(r *request) error {
 }
 
 func (s *site) fetchLog(ctx context.Context, m jobLogModel) (joblog.Log, error) {
-	switch {
-	case !m.Known:
-		return joblog.Log{}, slipway.Errorf(slipway.NotFound, "there is no job %d of %s, or you may not see it", m.ID, m.Host)
-	case m.Pool.ID == 0:
-		return joblog.Log{}, slipway.Errorf(slipway.Conflict, "no pool that you see runs this job, and so there is no credential to read it with").
-			WithHint("its page at the forge has the log")
-	case s.Jobs == nil:
-		return joblog.Log{}, slipway.Errorf(slipway.Unavailable, "this server does not reach the forge")
-	case len(m.Search) > maxSearch:
+	if err := s.readable(m.JobPage); err != nil {
+		return joblog.Log{}, err
+	}
+	if len(m.Search) > maxSearch {
 		return joblog.Log{}, slipway.Errorf(slipway.Invalid, "a text to search for has at most %d bytes", maxSearch)
 	}
 	ctx, stop := context.WithTimeout(ctx, logWithin)
 	defer stop()
 	return joblog.Fetch(ctx, s.Jobs, m.Pool, m.Job, joblog.Query{Search: m.Search, After: m.After, Limit: logLines})
+}
+
+// readable refuses what cannot be read at the forge, or is not the reader's to read.
+func (s *site) readable(p view.JobPage) error {
+	switch {
+	case !p.Known:
+		return slipway.Errorf(slipway.NotFound, "there is no job %d of %s, or you may not see it", p.ID, p.Host)
+	case p.Pool.ID == 0:
+		return slipway.Errorf(slipway.Conflict, "no pool that you see runs this job, and so there is no credential to read it with").
+			WithHint("its page at the forge has it")
+	case s.Jobs == nil:
+		return slipway.Errorf(slipway.Unavailable, "this server does not reach the forge")
+	}
+	return nil
+}
+
+type jobStepsModel struct {
+	view.JobPage
+	Steps []joblog.Step
+	Fault *fault // why there are none
+}
+
+// jobSteps fetches a job's steps from its forge, and shows them. The job's page asks for
+// them when it stands, so that it does not wait for the forge.
+func (s *site) jobSteps(r *request) error {
+	p, err := s.jobOf(r)
+	if err != nil {
+		return err
+	}
+	m := jobStepsModel{JobPage: p}
+	page := r.frame("Steps of job "+id(p.ID), "/runners")
+	page.Crumbs = append(jobCrumbs(p), crumb{"Job " + id(p.ID), jobAddress(p.Job)})
+	status := http.StatusOK
+	if m.Steps, err = s.fetchSteps(r.Context(), p); err != nil {
+		f := r.fault(err)
+		m.Fault, status = &f, f.Status
+	}
+	return r.render(status, jobStepsPage(page, m))
+}
+
+func (s *site) fetchSteps(ctx context.Context, p view.JobPage) ([]joblog.Step, error) {
+	if err := s.readable(p); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, stepsWithin)
+	defer stop()
+	return s.Jobs.Steps(ctx, p.Pool, p.Job)
+}
+
+// hasSteps reports whether the forge can tell of a job's steps: it has begun, and there is a
+// credential to ask with.
+func hasSteps(p view.JobPage) bool {
+	return p.Known && p.Pool.ID != 0 && (p.State == slipway.JobRunning || p.State == slipway.JobCompleted)
+}
+
+// stepsTrigger is when a job's page asks for the steps: once, and now and then while they
+// move. How the job stands is part of the element's identity, so that the end of the job
+// asks once more.
+func stepsTrigger(p view.JobPage) string {
+	if p.State == slipway.JobRunning {
+		return "load, every 15s"
+	}
+	return "load"
+}
+
+var stepConclusions = map[string]sign{
+	"success":   {"Done", "ok", "is-ok"},
+	"failure":   {"Failed", "bad", "is-bad"},
+	"timed_out": {"Timed out", "bad", "is-bad"},
+	"cancelled": {"Cancelled", "off", "is-idle"},
+	"skipped":   {"Skipped", "off", "is-idle"},
+}
+
+// jobStepSign is how a step of a job stands, in the forge's words where they are not known here.
+func jobStepSign(st joblog.Step) sign {
+	switch st.Status {
+	case "completed":
+		if known, ok := stepConclusions[st.Conclusion]; ok {
+			return known
+		}
+		return sign{cmp.Or(plain(st.Conclusion), "Done"), "off", "is-idle"}
+	case "in_progress":
+		return sign{"Runs", "busy", "is-busy"}
+	}
+	return sign{"Waits", "clock", "is-idle"}
 }
 
 func (m jobLogModel) next() string {

@@ -278,3 +278,11 @@ func jobRuns(j slipway.Job) string {
 func poolAddress(p view.PoolRow) string {
 	return address("applications", p.Project, p.Environment, p.Application) + "#pool-" + id(p.ID)
 }
+
+// poolsWord is what a runner application has in place of a driver.
+func poolsWord(a view.ApplicationRow) string {
+	if a.Pools == 0 {
+		return "runner pools"
+	}
+	return count(a.Pools, "runner pool")
+}

@@ -17,8 +17,19 @@ import (
 // forgeOfTests is a forge that has one log, of job 500.
 type forgeOfTests struct{}
 
-func (forgeOfTests) Steps(context.Context, slipway.RunnerPool, slipway.Job) ([]joblog.Step, error) {
-	return nil, nil
+func (forgeOfTests) Steps(_ context.Context, _ slipway.RunnerPool, j slipway.Job) ([]joblog.Step, error) {
+	if j.ID != 500 {
+		return nil, slipway.Errorf(slipway.Unavailable, "GitHub did not answer in time").WithHint("ask again")
+	}
+	at := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	return []joblog.Step{
+		{Number: 1, Name: "Set up job", Status: "completed", Conclusion: "success", StartedAt: at, EndedAt: at.Add(2 * time.Second)},
+		{Number: 2, Name: "Run <b>tests</b>\x1b[31m", Status: "completed", Conclusion: "failure", StartedAt: at.Add(2 * time.Second), EndedAt: at.Add(90 * time.Second)},
+		{Number: 3, Name: "Publish", Status: "completed", Conclusion: "skipped"},
+		{Number: 4, Name: "Odd", Status: "completed", Conclusion: "neutral"},
+		{Number: 5, Name: "Post", Status: "in_progress", StartedAt: at},
+		{Number: 6, Name: "Complete job", Status: "queued"},
+	}, nil
 }
 
 func (forgeOfTests) Log(_ context.Context, _ slipway.RunnerPool, j slipway.Job, _ int64) (io.ReadCloser, error) {
@@ -115,7 +126,7 @@ func TestRunnersAreShownLive(t *testing.T) {
 	if got := kurt.page("/runners").text(); !strings.Contains(got, "team-ci/runner-000") || !strings.Contains(got, "nothing") {
 		t.Errorf("the list of pools says\n%s", got)
 	}
-	if got := kurt.page("/applications").text(); !strings.Contains(got, "runner pools") {
+	if got := kurt.page("/applications").text(); !strings.Contains(got, "– 1 runner pool") {
 		t.Errorf("the list of applications says\n%s", got)
 	}
 
@@ -147,11 +158,10 @@ func TestRunnersAreShownLive(t *testing.T) {
 	}
 }
 
-// TestAJobSaysWhyAndShowsItsLog stands on a real SQLite database, with a forge of this test.
-func TestAJobSaysWhyAndShowsItsLog(t *testing.T) {
-	t.Parallel()
-	w := settled(t)
-	w.runners("team-ci", 1, 10)
+// withEndedJobs puts two jobs of the pool runner-000 on record that have ended. The forge
+// of these tests knows 500 alone.
+func (w *world) withEndedJobs() {
+	w.Helper()
 	ctx := context.Background()
 	w.write(func(tx *store.Tx) error {
 		for _, id := range []int64{500, 501} {
@@ -164,6 +174,46 @@ func TestAJobSaysWhyAndShowsItsLog(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestAJobShowsItsSteps stands on a real SQLite database, with a forge of this test. The
+// page of the job itself asks no forge.
+func TestAJobShowsItsSteps(t *testing.T) {
+	t.Parallel()
+	w := settled(t)
+	w.runners("team-ci", 1, 10)
+	w.withEndedJobs()
+	kurt := w.as("kurt")
+	if page := kurt.page("/jobs/github.com/500"); !page.has("#steps-completed") || strings.Contains(page.text(), "Set up job") {
+		t.Errorf("the job's page: %s", page.text())
+	}
+	if page := kurt.page("/jobs/github.com/31337"); page.has("#steps-completed") {
+		t.Error("steps are offered of a job that nobody heard of")
+	}
+	steps := kurt.page("/jobs/github.com/500/steps").one(t, "#steps").text()
+	for _, want := range []string{"Set up job", "Done", "2.0 s", "Run <b>tests</b>", "Failed", "Skipped", "neutral", "Runs", "Waits"} {
+		if !strings.Contains(steps, want) {
+			t.Errorf("no %q in the steps: %s", want, steps)
+		}
+	}
+	if strings.Contains(steps, "\x1b") {
+		t.Errorf("a control sequence came through: %q", steps)
+	}
+	away := kurt.get("/jobs/github.com/501/steps")
+	if text := away.doc.one(t, "#steps").text(); away.status != http.StatusServiceUnavailable || !strings.Contains(text, "GitHub did not answer in time") {
+		t.Errorf("a forge that is away: %d %s", away.status, text)
+	}
+	if got := kurt.get("/jobs/github.com/31337/steps"); got.status != http.StatusNotFound {
+		t.Errorf("the steps of no job: %d", got.status)
+	}
+}
+
+// TestAJobSaysWhyAndShowsItsLog stands on a real SQLite database, with a forge of this test.
+func TestAJobSaysWhyAndShowsItsLog(t *testing.T) {
+	t.Parallel()
+	w := settled(t)
+	w.runners("team-ci", 1, 10)
+	w.withEndedJobs()
 	kurt := w.as("kurt")
 	page := kurt.page("/jobs/github.com/1001")
 	if text := page.text(); !strings.Contains(text, "All 10 runners of the pool") || !strings.Contains(text, "acme/shop") || page.has("a[href=/jobs/github.com/1001/log]") {

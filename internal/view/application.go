@@ -27,6 +27,7 @@ type ApplicationRow struct {
 	slipway.Application
 	OpenTask int64    // the first root task that runs or waits; 0: none
 	Stopped  []string // the components that are stopped
+	Pools    int      // how many runner pools it has
 	Drift    slipway.Drift
 }
 
@@ -162,6 +163,11 @@ func addWhatGoesOn(ctx context.Context, tx *store.Tx, place map[int64]*Applicati
 			AND application_id IN (`+in+`) ORDER BY component`)
 	if err != nil {
 		return fmt.Errorf("read the stopped components of applications: %w", err)
+	}
+	err = each(ctx, tx, func(id int64, n int) { place[id].Pools = n },
+		`SELECT application_id, COUNT(*) FROM runner_pools WHERE NOT deleting AND application_id IN (`+in+`) GROUP BY application_id`)
+	if err != nil {
+		return fmt.Errorf("count the runner pools of applications: %w", err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type Application struct {
 	AppVersion    string                 `json:"app_version"`
 	DriverName    string                 `json:"driver_name"`
 	DriverVersion string                 `json:"driver_version"`
+	RunnerPools   int                    `json:"runner_pools,omitempty" doc:"How many runner pools it has; only in lists, and only of a runner application."`
 	LastChange    int64                  `json:"last_change" doc:"The number of the newest change."`
 	Drift         *DriftSummary          `json:"drift,omitempty" doc:"Absent before anything is on the cluster."`
 	Components    []ApplicationComponent `json:"components,omitempty" nullable:"false" doc:"Only when one application is asked for."`
