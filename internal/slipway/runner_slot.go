@@ -46,7 +46,8 @@ type Slot struct {
 //	  ▼                                                         ▼
 //	closed ◀──────────────── removing ◀──────────────────── draining
 //
-// A runner in draining may turn out to have taken a job, and is busy again.
+// A runner in draining may turn out to have taken a job, and is busy again. One in busy may
+// turn out never to have had one, and is idle again.
 type SlotState string
 
 const (
@@ -68,7 +69,7 @@ var SlotMoves = map[SlotState][]SlotState{
 	SlotLaunching:   {SlotStarting, SlotDraining},
 	SlotStarting:    {SlotIdle, SlotBusy, SlotDraining},
 	SlotIdle:        {SlotBusy, SlotDraining},
-	SlotBusy:        {SlotDraining},
+	SlotBusy:        {SlotIdle, SlotDraining},
 	SlotDraining:    {SlotBusy, SlotRemoving},
 	SlotRemoving:    {SlotClosed},
 }

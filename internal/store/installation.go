@@ -25,6 +25,14 @@ func (tx *Tx) CreateInstallation(ctx context.Context, i slipway.Installation) (s
 	return i, nil
 }
 
+// HoldInstallation keeps every other transaction that asks for the same waiting until this
+// one ends: for what is counted over the whole installation, and must not be overdrawn.
+func (tx *Tx) HoldInstallation(ctx context.Context) error {
+	_, err := one(ctx, tx, "installation in this database", func(scan scan) (n int, err error) { return n, scan(&n) },
+		`SELECT singleton FROM installation`+tx.forUpdate())
+	return err
+}
+
 // MarkSetupDone records that the first administrator exists. A second time it is stale,
 // so that one setup secret cannot make two administrators.
 func (tx *Tx) MarkSetupDone(ctx context.Context) error {

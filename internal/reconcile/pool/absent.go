@@ -15,6 +15,7 @@ const (
 	noPod absenceKind = iota
 	noRegistration
 	silent
+	jobless
 	strayPod
 	strayRegistration
 )
@@ -25,6 +26,10 @@ const (
 	goneAfter = 20 * time.Second
 	// silentAfter is how long an idle runner may be offline: its node may come back.
 	silentAfter = time.Minute
+	// joblessAfter is how long whole lists must have shown a busy runner without a job until
+	// that is believed. The forge's word on it is late and may be wrong for a minute; a job
+	// whose deliveries were lost is found within ten, when the forge is asked for its jobs.
+	joblessAfter = 15 * time.Minute
 	// strayAfter is how long something without a slot is left alone. What is younger may
 	// have been made between a list and the look at the slots.
 	strayAfter = time.Minute

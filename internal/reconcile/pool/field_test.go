@@ -323,6 +323,54 @@ func TestABusyFlagThatLiesEndsNoJob(t *testing.T) { // tf PR#5228, tf PR#5201
 	s.atRest()
 }
 
+func TestARunnerThatTheListOnceCalledBusyIsFreeAgain(t *testing.T) { // tf PR#5228, the other way
+	t.Parallel()
+	s := newScene(t, func(p *slipway.PoolSpec) { p.Replicas, p.Minimum = 1, 1 })
+	s.live(30 * time.Second)
+	id := s.slots()[0].RunnerID
+	s.github.LieAboutBusy(id, true)
+	s.live(time.Minute)
+	s.wantStates(slipway.SlotBusy)
+	s.github.LieAboutBusy(id, false)
+	s.live(14 * time.Minute)
+	s.wantStates(slipway.SlotBusy)
+	s.live(2 * time.Minute)
+	s.wantStates(slipway.SlotIdle)
+	if got := s.slots()[0]; !got.BusyAt.IsZero() || got.Job != 0 {
+		t.Errorf("it is on record as having had a job: %+v", got)
+	}
+	s.setPool(func(p *slipway.RunnerPool) { p.Spec.Minimum = 0 })
+	s.live(3 * time.Minute)
+	s.atRest()
+}
+
+func TestARunnerWhoseJobNobodyNamesIsNotEnded(t *testing.T) { // tf PR#5228: all deliveries lost, and the flag false for an hour
+	t.Parallel()
+	s := newScene(t, func(p *slipway.PoolSpec) { p.Replicas, p.Minimum = 1, 1 })
+	s.every = 4 * time.Second
+	s.live(30 * time.Second)
+	s.kube.work = 50 * time.Minute
+	s.queueJobs(1)
+	s.hears = false
+	s.github.Assign()
+	s.live(time.Minute)
+	s.wantStates(slipway.SlotBusy)
+	s.github.LieAboutBusy(s.slots()[0].RunnerID, false)
+	s.setPool(func(p *slipway.RunnerPool) { p.Spec.Minimum = 0 })
+	before := s.github.Calls("Unregister")
+	s.live(45 * time.Minute)
+	if s.github.Calls("Unregister") == before {
+		t.Error("nobody asked for its end: nothing is shown")
+	}
+	if s.kube.count() != 1 {
+		t.Error("its pod is gone")
+	}
+	s.live(10 * time.Minute)
+	s.wantDone(1)
+	s.live(3 * time.Minute)
+	s.atRest()
+}
+
 func TestPausingAndChangingInterruptNoJob(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*slipway.RunnerPool){

@@ -16,6 +16,7 @@ type Sighting struct {
 	Runner    *forge.Runner
 	RunnerOut bool // the registration was not listed, time and again
 	RunnerOff bool // the registration was listed as offline, time and again
+	Jobless   bool // the registration was listed as online without a job, time and again
 	Job       *slipway.Job
 }
 
@@ -24,7 +25,10 @@ const jobSettles = time.Minute
 
 // Judge is a slot after what was seen of it. It calls nobody. It never takes a slot for
 // free that has or may have a job: a busy one stays busy until its job, its pod or its
-// time has ended, whatever the forge's list says, which is late and sometimes wrong.
+// time has ended, whatever the forge's list says, which is late and sometimes wrong. Only
+// one that nobody ever named a job for, and that was called busy by the list alone, is
+// free again when the list has taken it back for long; and it is asked to end as every
+// free one is, which the forge refuses while there is a job after all.
 //
 // A slot that is found registering or launching is left of a run that broke off: its
 // configuration is lost, because nobody keeps it, and it must go.
@@ -89,6 +93,8 @@ func judgeRunner(s slipway.Slot, see Sighting, now time.Time) slipway.Slot {
 		if s.BusyAt.IsZero() {
 			s.BusyAt = now
 		}
+	case s.State == slipway.SlotBusy && see.Jobless && s.Job == 0 && see.Pod != nil && see.Pod.Running:
+		s.State, s.BusyAt = slipway.SlotIdle, time.Time{}
 	case s.State == slipway.SlotStarting && online:
 		s.State = slipway.SlotIdle
 	case see.RunnerOut && s.State != slipway.SlotBusy:

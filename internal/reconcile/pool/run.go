@@ -226,6 +226,9 @@ func neverRegistered(s slipway.Slot, now time.Time) string {
 // outside is on record first.
 func (w *run) commit(ctx context.Context, d *decision) error {
 	return w.r.Store.InTx(ctx, func(tx *store.Tx) error {
+		if err := w.limit(ctx, tx, d); err != nil {
+			return err
+		}
 		for _, c := range d.changed {
 			if err := tx.UpdateSlot(ctx, c.slot, c.from); err != nil {
 				return err
@@ -238,6 +241,49 @@ func (w *run) commit(ctx context.Context, d *decision) error {
 		}
 		return tx.SetPoolStatus(ctx, d.status)
 	})
+}
+
+// limit cuts new slots down to what the limits allow at this moment. The plan was made of
+// an earlier one: meanwhile another pool may have taken what is left under the ceiling, or
+// the pool may have been made smaller.
+func (w *run) limit(ctx context.Context, tx *store.Tx, d *decision) error {
+	if len(d.create) == 0 {
+		return nil
+	}
+	if err := tx.HoldInstallation(ctx); err != nil {
+		return err
+	}
+	p, err := tx.RunnerPool(ctx, w.id)
+	if err != nil {
+		return err
+	}
+	counts, err := tx.OpenSlotCounts(ctx)
+	if err != nil {
+		return err
+	}
+	open, all := 0, 0
+	for _, c := range d.changed {
+		if c.slot.State == slipway.SlotClosed {
+			open, all = open-1, all-1 // by this very transaction
+		}
+	}
+	for id, by := range counts {
+		for _, n := range by {
+			all += n
+			if id == w.id {
+				open += n
+			}
+		}
+	}
+	room := p.Spec.Replicas - open
+	if w.r.MaxRunners > 0 {
+		room = min(room, w.r.MaxRunners-all)
+	}
+	if p.Paused || p.Deleting {
+		room = 0
+	}
+	d.create = d.create[:max(0, min(len(d.create), room))]
+	return nil
 }
 
 // outcome is what came of acting.

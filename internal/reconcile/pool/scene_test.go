@@ -145,6 +145,9 @@ func (s *scene) build(change ...func(*slipway.PoolSpec)) {
 		f(&spec)
 	}
 	s.write(func(ctx context.Context, tx *store.Tx) (err error) {
+		if _, err := tx.CreateInstallation(ctx, slipway.Installation{ID: installation, ExternalID: "abcdefgh"}); err != nil {
+			return err
+		}
 		p, err := tx.CreateProject(ctx, slipway.Project{Name: "shop"})
 		if err != nil {
 			return err

@@ -1,0 +1,118 @@
+package pool
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/store"
+)
+
+// another adds a pool to the scene's application.
+func (s *scene) another(service string, change ...func(*slipway.RunnerPool)) (p slipway.RunnerPool) {
+	s.Helper()
+	p = slipway.RunnerPool{ApplicationID: s.app.ID, Service: service, Spec: s.pool.Spec}
+	for _, f := range change {
+		f(&p)
+	}
+	s.write(func(ctx context.Context, tx *store.Tx) (err error) {
+		p, err = tx.PutRunnerPool(ctx, p, false)
+		return err
+	})
+	return p
+}
+
+// decided is a run that has looked and decided, and not yet written anything.
+func (s *scene) decided(id int64) (*run, *decision) {
+	s.Helper()
+	w := &run{r: s.r, id: id, ended: map[int64]bool{}}
+	first, err := s.r.places(s.Context(), id)
+	s.must(err)
+	seen, err := w.look(s.Context(), first)
+	s.must(err)
+	in, err := s.r.read(s.Context(), id)
+	s.must(err)
+	d := w.decide(in, seen)
+	return w, &d
+}
+
+// TestPoolsThatLookAtOnceKeepTheirCommonCeiling has many pools decide before any of them
+// writes, and then all write at once. World: fake, over SQLite and over a real PostgreSQL.
+func TestPoolsThatLookAtOnceKeepTheirCommonCeiling(t *testing.T) {
+	t.Parallel()
+	const ceiling = 3
+	for name, open := range map[string]func(*testing.T, ...func(*slipway.PoolSpec)) *scene{"sqlite": newScene, "postgres": newPostgresScene} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, func(p *slipway.PoolSpec) { p.Minimum = 2 })
+			s.change = append(s.change, func(c *Config) { c.MaxRunners = ceiling })
+			s.restart()
+			ids := []int64{s.pool.ID}
+			for _, service := range []string{"b", "c", "d", "e", "f"} {
+				ids = append(ids, s.another(service).ID)
+			}
+			var all sync.WaitGroup
+			begin, wanted := make(chan struct{}), 0
+			errs := make([]error, len(ids))
+			for i, id := range ids {
+				w, d := s.decided(id)
+				wanted += len(d.create)
+				all.Go(func() {
+					<-begin
+					errs[i] = w.commit(t.Context(), d)
+				})
+			}
+			if wanted <= ceiling {
+				t.Fatalf("only %d runners are wanted: nothing is shown", wanted)
+			}
+			close(begin)
+			all.Wait()
+			open := 0
+			for i, id := range ids {
+				s.must(errs[i])
+				s.must(s.store.Read(t.Context(), func(tx *store.Tx) error {
+					slots, err := tx.OpenSlots(t.Context(), id)
+					open += len(slots)
+					return err
+				}))
+			}
+			if open != ceiling {
+				t.Errorf("%d runners under a ceiling of %d", open, ceiling)
+			}
+		})
+	}
+}
+
+// TestAPoolThatIsMadeSmallerWhileItDecidesLaunchesNoMore holds the pool's own limit the same
+// way. World: fake, over SQLite.
+func TestAPoolThatIsMadeSmallerWhileItDecidesLaunchesNoMore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(context.Context, *store.Tx, slipway.RunnerPool) error
+		want   int
+	}{
+		"smaller": {func(ctx context.Context, tx *store.Tx, p slipway.RunnerPool) error {
+			p.Spec.Replicas = 1
+			_, err := tx.PutRunnerPool(ctx, p, false)
+			return err
+		}, 1},
+		"paused": {func(ctx context.Context, tx *store.Tx, p slipway.RunnerPool) error {
+			return tx.SetRunnerPoolPaused(ctx, p.ID, true)
+		}, 0},
+		"deleted": {func(ctx context.Context, tx *store.Tx, p slipway.RunnerPool) error {
+			return tx.SetRunnerPoolDeleting(ctx, p.ID, true)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, func(p *slipway.PoolSpec) { p.Minimum = 2 })
+			w, d := s.decided(s.pool.ID)
+			s.write(func(ctx context.Context, tx *store.Tx) error { return c.change(ctx, tx, s.pool) })
+			s.must(w.commit(t.Context(), d))
+			if got := len(s.slots()); got != c.want {
+				t.Errorf("%d slots, want %d", got, c.want)
+			}
+		})
+	}
+}
