@@ -11,4 +11,4 @@ say "API and command line reference"
 go test ./internal/api -run Description -update
 go test ./internal/cli -run Reference -update
 say "schema dumps"
-go test ./internal/store/... -run Schema -update
+go test ./internal/store/sqlite ./internal/store/postgres -run Schema -update

@@ -14,6 +14,7 @@ type Connection struct {
 	BaseURL       string // of a GitHub Enterprise Server; empty: github.com
 	Hook          string // the unguessable end of the URL that the forge sends to
 	AppID         int64  // of the GitHub App whose hook it is; 0: a hook of a repository or organization
+	AppURL        string // the App's page at the forge; empty: none is known
 	CreatedBy     string
 	CreatedAt     time.Time
 	LastDelivery  time.Time // of the newest that was taken
@@ -47,3 +48,12 @@ const (
 // WebhookPath is where the forge sends a connection's deliveries to, below the address of
 // the installation.
 func (c Connection) WebhookPath() string { return "/webhooks/" + c.Forge + "/" + c.Hook }
+
+// InstallURL is where people give the App of a connection its repositories; empty when its
+// page is not known.
+func (c Connection) InstallURL() string {
+	if c.AppURL == "" {
+		return ""
+	}
+	return c.AppURL + "/installations/new"
+}

@@ -9,12 +9,12 @@ import (
 )
 
 const connectionSelect = `SELECT c.id, c.name, c.environment_id, COALESCE(pr.name, ''), COALESCE(e.name, ''), c.forge, c.base_url, c.hook,
-	c.app_id, c.created_by, c.created_at, c.last_delivery, c.recovered_at, c.recover_error
+	c.app_id, c.app_url, c.created_by, c.created_at, c.last_delivery, c.recovered_at, c.recover_error
 	FROM connections c LEFT JOIN environments e ON e.id = c.environment_id LEFT JOIN projects pr ON pr.id = e.project_id`
 
 func readConnection(scan scan) (c slipway.Connection, err error) {
 	return c, scan(&c.ID, &c.Name, orZero(&c.EnvironmentID), &c.Project, &c.Environment, &c.Forge, &c.BaseURL, &c.Hook,
-		&c.AppID, &c.CreatedBy, at(&c.CreatedAt), at(&c.LastDelivery), at(&c.RecoveredAt), &c.RecoverError)
+		&c.AppID, &c.AppURL, &c.CreatedBy, at(&c.CreatedAt), at(&c.LastDelivery), at(&c.RecoveredAt), &c.RecoverError)
 }
 
 // ConnectionSecrets are sealed values that a connection needs. Package secret alone opens
@@ -43,6 +43,18 @@ func (tx *Tx) SetConnectionSecrets(ctx context.Context, id int64, s ConnectionSe
 	}
 	if n == 0 {
 		return slipway.Errorf(slipway.NotFound, "there is no connection %d", id)
+	}
+	return nil
+}
+
+// SetConnectionApp gives a connection that has none the App whose hook it is.
+func (tx *Tx) SetConnectionApp(ctx context.Context, id, app int64, page string, s ConnectionSecrets) error {
+	n, err := tx.exec(ctx, `UPDATE connections SET app_id = ?, app_url = ?, sealed = ?, app_sealed = ? WHERE id = ? AND app_id = 0`, app, page, s.Hook, s.App, id)
+	if err != nil {
+		return fmt.Errorf("set the App of connection %d: %w", id, err)
+	}
+	if n == 0 {
+		return stale("set the App of connection %d", id)
 	}
 	return nil
 }

@@ -78,6 +78,21 @@ ALTER TABLE public.action_runs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY 
     CACHE 1
 );
 
+CREATE TABLE public.app_creations (
+    connection_id bigint NOT NULL,
+    environment_id bigint NOT NULL,
+    secret text NOT NULL,
+    organization text NOT NULL,
+    state_hash bytea NOT NULL,
+    session text NOT NULL,
+    user_id bigint NOT NULL,
+    begun_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    asked_at timestamp with time zone,
+    lost boolean NOT NULL,
+    why text NOT NULL
+);
+
 CREATE TABLE public.applications (
     id bigint NOT NULL,
     environment_id bigint NOT NULL,
@@ -249,7 +264,8 @@ CREATE TABLE public.connections (
     created_at timestamp with time zone NOT NULL,
     last_delivery timestamp with time zone,
     recovered_at timestamp with time zone,
-    recover_error text NOT NULL
+    recover_error text NOT NULL,
+    app_url text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE public.connections ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -814,6 +830,9 @@ ALTER TABLE ONLY public.action_runs
 ALTER TABLE ONLY public.action_runs
     ADD CONSTRAINT action_runs_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.app_creations
+    ADD CONSTRAINT app_creations_pkey PRIMARY KEY (connection_id);
+
 ALTER TABLE ONLY public.applications
     ADD CONSTRAINT applications_pkey PRIMARY KEY (id);
 
@@ -1108,6 +1127,12 @@ ALTER TABLE ONLY public.action_calls
 
 ALTER TABLE ONLY public.action_runs
     ADD CONSTRAINT action_runs_step_id_fkey FOREIGN KEY (step_id) REFERENCES public.steps(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.app_creations
+    ADD CONSTRAINT app_creations_connection_id_fkey FOREIGN KEY (connection_id) REFERENCES public.connections(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.app_creations
+    ADD CONSTRAINT app_creations_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES public.environments(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.applications
     ADD CONSTRAINT applications_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES public.environments(id) ON DELETE CASCADE;

@@ -46,6 +46,21 @@ CREATE INDEX action_runs_open ON action_runs (id) WHERE ended_at IS NULL;
 
 CREATE INDEX action_runs_step ON action_runs (step_id);
 
+CREATE TABLE app_creations (
+    connection_id  INTEGER PRIMARY KEY REFERENCES connections (id) ON DELETE CASCADE,
+    environment_id INTEGER NOT NULL REFERENCES environments (id) ON DELETE CASCADE,
+    secret         TEXT NOT NULL,
+    organization   TEXT NOT NULL,
+    state_hash     BLOB NOT NULL,
+    session        TEXT NOT NULL,
+    user_id        INTEGER NOT NULL,
+    begun_at       TEXT NOT NULL,
+    expires_at     TEXT NOT NULL,
+    asked_at       TEXT,
+    lost           INTEGER NOT NULL CHECK (lost IN (0, 1)),
+    why            TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE applications (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     environment_id INTEGER NOT NULL REFERENCES environments (id) ON DELETE CASCADE,
@@ -187,7 +202,7 @@ CREATE TABLE connections (
     last_delivery  TEXT,
     recovered_at   TEXT,
     recover_error  TEXT NOT NULL
-) STRICT;
+, app_url TEXT NOT NULL DEFAULT '') STRICT;
 
 CREATE TABLE deliveries (
     connection_id INTEGER NOT NULL REFERENCES connections (id) ON DELETE CASCADE,

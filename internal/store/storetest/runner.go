@@ -417,9 +417,76 @@ func connections(w *world) {
 		}
 		return err
 	})
+	connectionApp(w, c, e)
 	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteConnection(ctx, c.ID) })
 	err = w.try(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteConnection(ctx, c.ID) })
 	w.wantKind("one that is gone", err, slipway.NotFound)
+}
+
+// connectionApp begins the making of an App twice, lets one exchange of two win, and gives
+// the connection the App.
+func connectionApp(w *world, c slipway.Connection, e slipway.Environment) {
+	t := w.T
+	begin := func(state string) slipway.AppCreation {
+		return made(w, func(ctx context.Context, tx *store.Tx) (slipway.AppCreation, error) {
+			return tx.PutAppCreation(ctx, slipway.AppCreation{
+				ConnectionID: c.ID, EnvironmentID: e.ID, Secret: "acme-app", Organization: "acme", StateHash: []byte(state), Session: "s", UserID: 7, ExpiresAt: tx.Now.Add(time.Hour),
+			})
+		})
+	}
+	move := func(a slipway.AppCreation, asked, lost bool, why string) error {
+		return w.try(func(ctx context.Context, tx *store.Tx) error {
+			when := time.Time{}
+			if asked {
+				when = tx.Now
+			}
+			return tx.MoveAppCreation(ctx, a, when, lost, why)
+		})
+	}
+	get := func() slipway.AppCreation {
+		return made(w, func(ctx context.Context, tx *store.Tx) (slipway.AppCreation, error) { return tx.AppCreation(ctx, c.ID) })
+	}
+	first := begin("one")
+	if first.Project != "shop" || first.Environment != "production" || !first.AskedAt.IsZero() || first.BegunAt.IsZero() {
+		t.Errorf("begun: %+v", first)
+	}
+	second := begin("two")
+	if err := move(first, true, false, ""); !errors.Is(err, store.ErrStale) {
+		t.Errorf("the exchange of one that was begun anew: %v", err)
+	}
+	if err := move(second, true, false, ""); err != nil {
+		t.Error(err)
+	}
+	if err := move(second, true, false, ""); !errors.Is(err, store.ErrStale) {
+		t.Errorf("two exchanges at once: %v", err)
+	}
+	if err := move(get(), false, true, "no answer"); err != nil {
+		t.Error(err)
+	}
+	if a := get(); !a.AskedAt.IsZero() || !a.Lost || a.Why != "no answer" {
+		t.Errorf("after an exchange without an answer: %+v", a)
+	}
+	set := func() error {
+		return w.try(func(ctx context.Context, tx *store.Tx) error {
+			return tx.SetConnectionApp(ctx, c.ID, 4711, "https://github.com/apps/x", store.ConnectionSecrets{Hook: []byte("new"), App: []byte("key")})
+		})
+	}
+	if err := set(); err != nil {
+		t.Error(err)
+	}
+	if err := set(); !errors.Is(err, store.ErrStale) {
+		t.Errorf("a second App: %v", err)
+	}
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteAppCreation(ctx, c.ID) })
+	err := w.try(func(ctx context.Context, tx *store.Tx) error { _, err := tx.AppCreation(ctx, c.ID); return err })
+	w.wantKind("an App in the making that was forgotten", err, slipway.NotFound)
+	w.read(func(ctx context.Context, tx *store.Tx) error {
+		n, s, err := tx.ConnectionByHook(ctx, "h4sh")
+		if err == nil && (n.AppID != 4711 || n.InstallURL() != "https://github.com/apps/x/installations/new" || string(s.App) != "key" || string(s.Hook) != "new") {
+			t.Errorf("with its App: %+v %+v", n, s)
+		}
+		return err
+	})
 }
 
 func clusterView(w *world) {
