@@ -67,7 +67,7 @@ func (r *Recovery) pools(ctx context.Context) (pools []slipway.RunnerPool, err e
 		pools, err = tx.RunnerPools(ctx)
 		return err
 	})
-	return slices.DeleteFunc(pools, func(p slipway.RunnerPool) bool { return p.Deleting }), err
+	return slices.DeleteFunc(pools, func(p slipway.RunnerPool) bool { return p.Deleting || !p.Spec.Scope.Forge.TellsJobs() }), err
 }
 
 // known lists the repositories of a circle, and the jobs that count as queued there for

@@ -18,7 +18,9 @@ func (s *Server) newPools() *pool.Reconciler {
 		Store: s.Store, Queue: s.Queue, Box: s.box, Installation: s.Installation,
 		Cluster:   runnerPods{s.world.cluster, kube.RunnerImages{Runner: c.Image, Docker: c.DockerImage}, c.Mirror, s.log},
 		NoCluster: s.world.noCluster, Unprepared: unprepared(c.Image, c.DockerImage),
-		Forge: func(baseURL, credential string) (forge.Runners, error) { return s.forges.For(baseURL, credential) },
+		Forge: func(scope slipway.ForgeScope, credential string) (forge.Runners, error) {
+			return s.forges.For(scope.BaseURL, credential)
+		},
 		Image: c.Image, MaxRunners: int(c.Max), Metrics: s.metrics.pools, Log: s.log,
 	})
 }

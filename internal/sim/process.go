@@ -36,7 +36,9 @@ func (w *World) start(ctx context.Context) (err error) {
 	}}
 	r := poolreconcile.New(poolreconcile.Config{
 		Store: w.store, Queue: p.queue, Cluster: kube{w}, Box: w.box, Installation: slipway.Installation{ID: installation, ExternalID: installation},
-		Forge:      func(_, credential string) (forge.Runners, error) { return w.line(p, credential), nil },
+		Forge: func(_ slipway.ForgeScope, credential string) (forge.Runners, error) {
+			return w.line(p, credential), nil
+		},
 		MaxRunners: w.ceiling, Parallel: 1, Log: w.logger(), Scatter: func() float64 { return 0.5 },
 	})
 	p.handlers[poolreconcile.Noun], p.handlers[poolreconcile.NounRound] = r.Pool, r.Round

@@ -23,7 +23,10 @@ func (s PoolSpec) runner() PoolSpec {
 	}
 	out.Scope.Owner, out.Scope.Repository = strings.ToLower(s.Scope.Owner), strings.ToLower(s.Scope.Repository)
 	for _, l := range s.RunnerLabels() {
-		out.Labels = append(out.Labels, strings.ToLower(l))
+		if s.Scope.Forge != GitLab { // which tells tags apart by their case
+			l = strings.ToLower(l)
+		}
+		out.Labels = append(out.Labels, l)
 	}
 	slices.Sort(out.Labels)
 	return out

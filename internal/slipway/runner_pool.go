@@ -84,49 +84,6 @@ func (s PoolSpec) Jobs() string {
 	return s.Credential
 }
 
-// ForgeScope is where runners are registered: an organization, or one repository of it.
-type ForgeScope struct {
-	// BaseURL is of a GitHub Enterprise Server, https://github.example.com; empty:
-	// github.com.
-	BaseURL    string `json:"base_url,omitempty"`
-	Owner      string `json:"owner"`
-	Repository string `json:"repository,omitempty"` // empty: the whole organization
-	Group      int64  `json:"group,omitempty"`      // runner group; 0: the default one
-}
-
-// GitHubHost is the host of jobs and hooks when a scope or a connection names none.
-const GitHubHost = "github.com"
-
-// Host is the forge that the scope is on, as jobs are kept by: lower case, without scheme.
-func (s ForgeScope) Host() string { return ForgeHost(s.BaseURL) }
-
-// ForgeHost is the host of a base URL; of an empty one it is github.com.
-func ForgeHost(baseURL string) string {
-	_, host, found := strings.Cut(baseURL, "://")
-	if !found {
-		host = baseURL
-	}
-	host, _, _ = strings.Cut(host, "/")
-	if host == "" {
-		return GitHubHost
-	}
-	return strings.ToLower(host)
-}
-
-// String writes the scope as GitHub's pages do: acme, or acme/shop.
-func (s ForgeScope) String() string {
-	if s.Repository == "" {
-		return s.Owner
-	}
-	return s.Owner + "/" + s.Repository
-}
-
-// Covers reports whether jobs of a repository may come to runners of this scope. Names are
-// compared as the forge does, without regard to case.
-func (s ForgeScope) Covers(owner, repository string) bool {
-	return strings.EqualFold(s.Owner, owner) && (s.Repository == "" || strings.EqualFold(s.Repository, repository))
-}
-
 // Architecture is the processor that a pool's runners have.
 type Architecture string
 
@@ -144,8 +101,12 @@ func (a Architecture) Label() string {
 }
 
 // RunnerLabels are all labels that the pool's runners are registered with. A registration
-// has exactly what it is sent, so the labels that GitHub's own installer adds are in it.
+// has exactly what it is sent, so the labels that GitHub's own installer adds are in it; a
+// GitLab runner has the tags that were written.
 func (s PoolSpec) RunnerLabels() []string {
+	if s.Scope.Forge == GitLab {
+		return slices.Clone(s.Labels)
+	}
 	all := []string{"self-hosted", "linux", s.Architecture.Label()}
 	for _, l := range s.Labels {
 		if !slices.ContainsFunc(all, func(have string) bool { return strings.EqualFold(have, l) }) {
@@ -159,7 +120,7 @@ func (s PoolSpec) RunnerLabels() []string {
 // of its labels is one of the runners', without regard to case. A job without labels asks
 // for a group, which its delivery does not name, so it is nobody's.
 func (s PoolSpec) Serves(j Job) bool {
-	if len(j.Labels) == 0 || j.Host != "" && j.Host != s.Scope.Host() || !s.Scope.Covers(j.Owner, j.Repository) {
+	if !s.Scope.Forge.TellsJobs() || len(j.Labels) == 0 || j.Host != "" && j.Host != s.Scope.Host() || !s.Scope.Covers(j.Owner, j.Repository) {
 		return false
 	}
 	return len(s.Lacks(j)) == 0

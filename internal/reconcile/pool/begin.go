@@ -13,7 +13,7 @@ import (
 // record. The configuration is nowhere but in this call: when it is cut short, the slot is
 // found registering or launching, and goes.
 func (w *run) begin(ctx context.Context, out *outcome, in rows, s slipway.Slot) (moved bool, err error) {
-	client, err := w.r.forges.open(ctx, in.pool, s.Scope.BaseURL, s.Credential)
+	client, err := w.r.forges.open(ctx, in.pool, s.Scope, s.Credential)
 	if err != nil {
 		return w.notRegistered(ctx, out, s, err)
 	}

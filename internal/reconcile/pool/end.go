@@ -16,7 +16,7 @@ const mayAppear = 30 * time.Second
 // unregister takes a slot's registration away. Only the forge's own word on that says
 // whether its runner has a job: refused because of one, the slot is busy and stays.
 func (w *run) unregister(ctx context.Context, _ *outcome, in rows, s slipway.Slot) (moved bool, err error) {
-	client, err := w.r.forges.open(ctx, in.pool, s.Scope.BaseURL, s.Credential)
+	client, err := w.r.forges.open(ctx, in.pool, s.Scope, s.Credential)
 	if err != nil {
 		return w.notYet(ctx, s, err)
 	}

@@ -108,7 +108,7 @@ const (
 
 // open returns the client of a secret of an environment. The secret is opened each time,
 // and not kept.
-func (f *forges) open(ctx context.Context, p slipway.RunnerPool, baseURL, name string) (forge.Runners, error) {
+func (f *forges) open(ctx context.Context, p slipway.RunnerPool, scope slipway.ForgeScope, name string) (forge.Runners, error) {
 	var sealed []byte
 	err := f.c.Store.Read(ctx, func(tx *store.Tx) (err error) {
 		sealed, err = tx.SecretSealed(ctx, p.EnvironmentID, name)
@@ -125,7 +125,7 @@ func (f *forges) open(ctx context.Context, p slipway.RunnerPool, baseURL, name s
 	if err != nil {
 		return nil, refused(err)
 	}
-	client, err := f.c.Forge(baseURL, string(value))
+	client, err := f.c.Forge(scope, string(value))
 	if err != nil {
 		return nil, refused(err)
 	}

@@ -43,16 +43,16 @@ func (w *run) look(ctx context.Context, in rows) (world, error) {
 		return seen, nil
 	}
 	eager := false
-	places := []place{{in.pool.Spec.Scope.BaseURL, in.pool.Spec.Credential, placeOf(in.pool.Spec.Scope)}}
+	places := []place{{in.pool.Spec.Credential, placeOf(in.pool.Spec.Scope)}}
 	for _, s := range in.slots {
 		eager = eager || s.State == slipway.SlotStarting
-		if at := (place{s.Scope.BaseURL, s.Credential, placeOf(s.Scope)}); s.State != slipway.SlotWanted && !slices.Contains(places, at) {
+		if at := (place{s.Credential, placeOf(s.Scope)}); s.State != slipway.SlotWanted && !slices.Contains(places, at) {
 			places = append(places, at)
 		}
 	}
 	for _, p := range places {
 		own := p.scope == placeOf(in.pool.Spec.Scope) && p.credential == in.pool.Spec.Credential
-		client, err := r.forges.open(ctx, in.pool, p.baseURL, p.credential)
+		client, err := r.forges.open(ctx, in.pool, p.scope, p.credential)
 		if err != nil {
 			if own {
 				seen.own.Failed = err
@@ -85,7 +85,6 @@ func (r *Reconciler) openRunners(ctx context.Context) (names map[string]bool, er
 }
 
 type place struct {
-	baseURL    string
 	credential string
 	scope      slipway.ForgeScope
 }

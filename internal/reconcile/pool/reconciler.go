@@ -67,9 +67,9 @@ type Config struct {
 	Unprepared   string // when set, says why nothing can be launched in this installation
 	Box          *secret.Box
 	Installation slipway.Installation
-	// Forge returns the client of a credential at a base URL: the same one for the same
-	// credential, so that all who use it share its budget.
-	Forge func(baseURL, credential string) (forge.Runners, error)
+	// Forge returns the client of a credential at the forge of a scope: the same one for the
+	// same credential, so that all who use it share its budget.
+	Forge func(scope slipway.ForgeScope, credential string) (forge.Runners, error)
 
 	// What follows may be zero.
 	Image      string // of runners; what a pool must wait for when the forge turned it away

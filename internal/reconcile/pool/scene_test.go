@@ -179,7 +179,7 @@ func (s *scene) restart() {
 	c := Config{
 		Store: s.store, Queue: s.queue, Cluster: s.kube, Box: s.box, Parallel: 1, Image: "runner@sha256:1",
 		Installation: slipway.Installation{ID: installation, ExternalID: "abcdefgh"},
-		Forge:        func(string, string) (forge.Runners, error) { return mortal{s.github, s.death}, nil },
+		Forge:        func(slipway.ForgeScope, string) (forge.Runners, error) { return mortal{s.github, s.death}, nil },
 	}
 	for _, f := range s.change {
 		f(&c)

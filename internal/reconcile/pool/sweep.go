@@ -69,7 +69,7 @@ func (w *run) sweep(ctx context.Context, in rows, s strays) error {
 		if open[reg.Name] {
 			continue
 		}
-		client, err := w.r.forges.open(ctx, in.pool, in.pool.Spec.Scope.BaseURL, in.pool.Spec.Credential)
+		client, err := w.r.forges.open(ctx, in.pool, in.pool.Spec.Scope, in.pool.Spec.Credential)
 		if err == nil {
 			err = client.Unregister(ctx, in.pool.Spec.Scope, reg.ID)
 		}

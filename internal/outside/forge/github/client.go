@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-github/v92/github"
 
 	"slipway.dev/slipway/internal/outside/forge"
+	"slipway.dev/slipway/internal/outside/forge/rest"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -20,7 +21,7 @@ import (
 type Options struct {
 	BaseURL    string // https://github.com and empty are the same; or an Enterprise Server's own
 	Credential Credential
-	Budget     *Budget           // shared by all clients of the credential; nil: one of its own
+	Budget     *rest.Budget      // shared by all clients of the credential; nil: one of its own
 	Transport  http.RoundTripper // nil: the default one
 	UserAgent  string
 }
@@ -29,7 +30,7 @@ type Options struct {
 type Client struct {
 	credential Credential
 	api        *url.URL
-	budget     *Budget
+	budget     *rest.Budget
 	transport  http.RoundTripper // spends the budget, without a credential
 	plain      *http.Client      // for logs, which lie elsewhere
 	userAgent  string
@@ -64,7 +65,7 @@ func New(o Options) (*Client, error) {
 		o.Transport = http.DefaultTransport
 	}
 	if o.Budget == nil {
-		o.Budget = NewBudget(BudgetOptions{})
+		o.Budget = newBudget(rest.BudgetOptions{})
 	}
 	if o.UserAgent == "" {
 		o.UserAgent = "slipway"
@@ -142,7 +143,7 @@ func (c *Client) of(owner string) (*github.Client, error) {
 }
 
 // Budget returns the budget that the client spends.
-func (c *Client) Budget() *Budget { return c.budget }
+func (c *Client) Budget() *rest.Budget { return c.budget }
 
 // onlyTLS lets redirects go anywhere with TLS, but not out of it.
 func onlyTLS(r *http.Request, via []*http.Request) error {

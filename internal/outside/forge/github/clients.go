@@ -3,29 +3,19 @@ package github
 import (
 	"net/http"
 	"strings"
-	"sync"
-	"time"
+
+	"slipway.dev/slipway/internal/outside/forge/rest"
 )
 
 // Clients keeps one client for each credential at each GitHub, so that all who use a
 // credential share its budget, its tokens and what it has learnt. The zero value is ready.
 type Clients struct {
-	Budget    BudgetOptions
+	Budget    rest.BudgetOptions
 	Transport http.RoundTripper // nil: the default one
 	UserAgent string
 
-	mu    sync.Mutex
-	known map[string]*kept
+	kept rest.Kept[*Client]
 }
-
-type kept struct {
-	client *Client
-	used   time.Time
-}
-
-// unusedFor is how long a client that nobody asked for is kept. A credential that was
-// replaced is never asked for again.
-const unusedFor = 24 * time.Hour
 
 // For returns the client of a secret's value at a base URL. It asks nobody yet.
 func (s *Clients) For(baseURL, credential string) (*Client, error) {
@@ -37,43 +27,20 @@ func (s *Clients) For(baseURL, credential string) (*Client, error) {
 	if baseURL == "https://github.com" {
 		baseURL = ""
 	}
-	key, now := parsed.Key(baseURL), time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := s.known[key]; k != nil {
-		k.used = now
-		return k.client, nil
-	}
-	c, err := New(Options{BaseURL: baseURL, Credential: parsed, Budget: NewBudget(s.Budget), Transport: s.Transport, UserAgent: s.UserAgent})
-	if err != nil {
-		return nil, err
-	}
-	if s.known == nil {
-		s.known = map[string]*kept{}
-	}
-	for old, k := range s.known {
-		if now.Sub(k.used) > unusedFor {
-			delete(s.known, old)
-		}
-	}
-	s.known[key] = &kept{c, now}
-	return c, nil
+	return s.kept.Get(parsed.Key(baseURL), func() (*Client, error) {
+		return New(Options{BaseURL: baseURL, Credential: parsed, Budget: newBudget(s.Budget), Transport: s.Transport, UserAgent: s.UserAgent})
+	})
 }
 
 // Budgets returns the budget of each client, by a key that does not tell the credential.
-func (s *Clients) Budgets() map[string]BudgetState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make(map[string]BudgetState, len(s.known))
-	for key, k := range s.known {
-		out[key] = k.client.budget.State()
-	}
-	return out
-}
+func (s *Clients) Budgets() map[string]rest.BudgetState { return s.kept.Budgets() }
 
-// Spare reports whether requests are left for what can wait: GitHub has not asked to keep
-// away, and a quarter of the hour's requests, as it counted them last, is still there.
-func (c *Client) Spare() bool {
-	b := c.budget.State()
-	return b.Until.IsZero() && (b.Limit == 0 || b.Reset.Before(time.Now()) || b.Remaining*4 >= b.Limit)
+// Spare reports whether requests are left for what can wait.
+func (c *Client) Spare() bool { return c.budget.Spare() }
+
+// newBudget is a budget with GitHub's own counting of registrations.
+func newBudget(o rest.BudgetOptions) *rest.Budget {
+	o.Forge = "GitHub"
+	o.Registers = func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/generate-jitconfig") }
+	return rest.NewBudget(o)
 }

@@ -1,10 +1,8 @@
 package github
 
 import (
-	"net/http"
-	"strconv"
+	"fmt"
 	"testing"
-	"time"
 )
 
 // World: pure.
@@ -43,51 +41,8 @@ func TestClientsAreSharedByThoseWithTheSameCredential(t *testing.T) {
 	}
 }
 
-// World: pure.
-func TestClientsForgetWhatIsNotUsed(t *testing.T) {
-	t.Parallel()
-	var s Clients
-	old, err := s.For("", "ghp_0123456789abcdefghij")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range s.known {
-		k.used = k.used.Add(-unusedFor - time.Minute)
-	}
-	if _, err := s.For("", "ghp_9876543210abcdefghij"); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := s.For("", "ghp_0123456789abcdefghij"); err != nil || again == old {
-		t.Errorf("a client that nobody used for a day is kept: %v", err)
-	}
-}
-
-// World: pure.
-func TestSpareSaysWhetherThereIsRoomForWhatCanWait(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		header http.Header
-		code   int
-		want   bool
-	}{
-		"nothing is known":          {nil, 200, true},
-		"half is left":              {limits("5000", "2500", time.Hour), 200, true},
-		"a fifth is left":           {limits("5000", "1000", time.Hour), 200, false},
-		"the hour is over":          {limits("5000", "1000", -time.Minute), 200, true},
-		"GitHub asked to keep away": {http.Header{"Retry-After": {"60"}}, 429, false},
-	} {
-		c := &Client{budget: NewBudget(BudgetOptions{})}
-		c.budget.learn(&http.Response{StatusCode: tc.code, Header: tc.header})
-		if got := c.Spare(); got != tc.want {
-			t.Errorf("%s: Spare() = %t, want %t", name, got, tc.want)
-		}
-	}
-}
-
-func limits(limit, left string, reset time.Duration) http.Header {
-	h := http.Header{}
-	h.Set("X-RateLimit-Limit", limit)
-	h.Set("X-RateLimit-Remaining", left)
-	h.Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(reset).Unix(), 10))
-	return h
+func ExampleCredential_String() {
+	c, err := ParseCredential("github_pat_0123456789abcdefghij")
+	fmt.Printf("%v %s %+v %#v %v\n", c, c, c, c, err)
+	// Output: (a credential) (a credential) (a credential) (a credential) <nil>
 }

@@ -57,7 +57,7 @@ func (c *Client) explain(r request, res *github.Response, err error) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", r.doing, err)
 	case errors.As(err, &limited), errors.As(err, &abuse):
-		return throttled(c.budget.hold())
+		return c.budget.Throttled(c.budget.Hold())
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &urlErr) && urlErr.Timeout():
 		return fail(forge.Away, "", "GitHub did not answer in time: %s", r.doing)
 	case !errors.As(err, &answer) && (res == nil || res.Response == nil || res.StatusCode < http.StatusBadRequest):
@@ -79,7 +79,7 @@ func (c *Client) explain(r request, res *github.Response, err error) error {
 	case code == http.StatusUnauthorized:
 		return fail(forge.Refused, "make a new token and save it in place of the old one", "GitHub does not accept the credential: it is wrong, has ended or was revoked").Lacks("a credential that GitHub accepts")
 	case code == http.StatusTooManyRequests, code == http.StatusForbidden && tooFast(words):
-		return throttled(c.budget.hold())
+		return c.budget.Throttled(c.budget.Hold())
 	case code == http.StatusForbidden && strings.Contains(header.Get("X-Github-Sso"), "required"):
 		return fail(forge.Refused, "authorise the token for the organization's single sign-on, under the token's settings", "GitHub does not let the credential %s", r.doing).Lacks("authorisation for single sign-on")
 	case code == http.StatusForbidden, code == http.StatusNotFound && r.absent == forge.Refused:

@@ -16,6 +16,7 @@ import (
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/forge/fake"
 	"slipway.dev/slipway/internal/outside/forge/forgetest"
+	"slipway.dev/slipway/internal/outside/forge/rest"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -34,7 +35,7 @@ func open(t testing.TB, handler http.Handler, over func(http.RoundTripper) http.
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(Options{BaseURL: s.URL, Credential: cred, Transport: transport, Budget: NewBudget(BudgetOptions{PerSecond: 1e6, Registrations: 1e6})})
+	c, err := New(Options{BaseURL: s.URL, Credential: cred, Transport: transport, Budget: newBudget(rest.BudgetOptions{PerSecond: 1e6, Registrations: 1e6})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
-package github
+package rest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,12 +18,16 @@ import (
 
 // BudgetOptions bound what one credential does. Zero values mean the defaults, which stay
 // well below what GitHub allows: 100 requests at once, 900 points a minute, and 180 runner
-// configurations a minute.
+// configurations a minute. GitLab.com and Bitbucket Cloud allow no less of what is asked of
+// them.
 type BudgetOptions struct {
+	Forge         string        // whose limits they are, as people write it
 	Concurrency   int           // requests at once; 20
 	PerSecond     float64       // requests; 10
-	Registrations float64       // configurations of runners in a second; 2.5
+	Registrations float64       // of runners in a second; 2.5
 	Patience      time.Duration // how long a request waits for its turn before it is refused; 5 s
+	// Registers tells which requests register a runner; nil: none.
+	Registers func(*http.Request) bool
 }
 
 // Budget is what one credential may still do. It is shared by all clients of it.
@@ -47,8 +51,8 @@ const (
 	defaultRegistrations = 2.5
 	defaultPatience      = 5 * time.Second
 	burst                = 30
-	// firstPause is how long to keep away when GitHub says "too fast" and not for how long.
-	// Its documentation asks for a minute, and for more each time.
+	// firstPause is how long to keep away when a forge says "too fast" and not for how long.
+	// GitHub's documentation asks for a minute, and for more each time.
 	firstPause, longestPause = time.Minute, 15 * time.Minute
 )
 
@@ -74,7 +78,7 @@ func NewBudget(o BudgetOptions) *Budget {
 
 // BudgetState is what people and metrics see of a budget.
 type BudgetState struct {
-	Limit, Remaining int       // of the hour, as GitHub told last; 0 and 0: it told nothing
+	Limit, Remaining int       // of the hour or minute, as the forge told last; 0 and 0: it told nothing
 	Reset            time.Time // when Remaining is full again
 	Until            time.Time // nothing is sent before; zero: it is
 	InFlight         int
@@ -116,7 +120,7 @@ func (s *spending) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-b.slots
 		return nil, err
 	}
-	b.learn(res)
+	b.Learn(res)
 	// The request is in flight until its answer was read.
 	res.Body = &ending{ReadCloser: res.Body, end: sync.OnceFunc(func() { <-b.slots })}
 	return res, nil
@@ -139,11 +143,11 @@ func (b *Budget) turn(r *http.Request) error {
 	wait := b.until.Sub(now)
 	b.mu.Unlock()
 	limiters := []*rate.Limiter{b.pace}
-	if strings.HasSuffix(r.URL.Path, "/generate-jitconfig") {
+	if b.opts.Registers != nil && b.opts.Registers(r) {
 		limiters = append(limiters, b.registrations)
 	}
 	if wait > b.opts.Patience {
-		return throttled(wait) // before anything is taken from the limiters
+		return b.Throttled(wait) // before anything is taken from the limiters
 	}
 	var taken []*rate.Reservation
 	for _, l := range limiters {
@@ -158,7 +162,7 @@ func (b *Budget) turn(r *http.Request) error {
 	}
 	if wait > b.opts.Patience {
 		giveBack()
-		return throttled(wait)
+		return b.Throttled(wait)
 	}
 	if err := sleep(r.Context(), wait); err != nil {
 		giveBack()
@@ -167,9 +171,10 @@ func (b *Budget) turn(r *http.Request) error {
 	return nil
 }
 
-func throttled(wait time.Duration) error {
+// Throttled is the error of a request that was to wait for so long.
+func (b *Budget) Throttled(wait time.Duration) error {
 	wait = wait.Round(time.Second)
-	return forge.Fail(forge.Throttled, fmt.Sprintf("GitHub's limit for this credential is reached for another %s", wait),
+	return forge.Fail(forge.Throttled, fmt.Sprintf("%s's limit for this credential is reached for another %s", b.opts.Forge, wait),
 		"it goes on by itself; another credential has a limit of its own", nil).Wait(wait)
 }
 
@@ -187,26 +192,30 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// learn reads what an answer says of the limits.
-func (b *Budget) learn(res *http.Response) {
+// Learn reads what an answer says of the limits. GitHub and Bitbucket begin the names of
+// their headers with X, GitLab does not.
+func (b *Budget) Learn(res *http.Response) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if n, err := strconv.Atoi(res.Header.Get("X-RateLimit-Limit")); err == nil {
+	told := func(what string) string {
+		return cmp.Or(res.Header.Get("X-RateLimit-"+what), res.Header.Get("RateLimit-"+what))
+	}
+	if n, err := strconv.Atoi(told("Limit")); err == nil {
 		b.limit = n
 	}
-	remaining, err := strconv.Atoi(res.Header.Get("X-RateLimit-Remaining"))
+	remaining, err := strconv.Atoi(told("Remaining"))
 	spent := err == nil && remaining == 0
 	if err == nil {
 		b.remaining = remaining
 	}
-	if at, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+	if at, err := strconv.ParseInt(told("Reset"), 10, 64); err == nil {
 		b.reset = time.Unix(at, 0)
 	}
-	after, told := retryAfter(res.Header.Get("Retry-After"), now)
+	after, asked := retryAfter(res.Header.Get("Retry-After"), now)
 	refused := res.StatusCode == http.StatusForbidden || res.StatusCode == http.StatusTooManyRequests
 	switch {
-	case told && (refused || res.StatusCode == http.StatusServiceUnavailable):
+	case asked && (refused || res.StatusCode == http.StatusServiceUnavailable):
 		b.away(now, after)
 	case refused && spent && b.reset.After(now), spent && b.reset.After(now) && res.StatusCode < http.StatusBadRequest:
 		b.away(now, b.reset.Sub(now))
@@ -227,8 +236,8 @@ func (b *Budget) away(now time.Time, d time.Duration) {
 	}
 }
 
-// hold keeps requests back after a refusal whose headers told no time.
-func (b *Budget) hold() time.Duration {
+// Hold keeps requests back after a refusal whose headers told no time.
+func (b *Budget) Hold() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -255,25 +264,9 @@ func retryAfter(s string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// Budgets keeps one budget for each credential.
-type Budgets struct {
-	Options BudgetOptions
-
-	mu    sync.Mutex
-	known map[string]*Budget
-}
-
-// Of returns the budget of a credential, by its key.
-func (s *Budgets) Of(key string) *Budget {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil {
-		s.known = map[string]*Budget{}
-	}
-	b := s.known[key]
-	if b == nil {
-		b = NewBudget(s.Options)
-		s.known[key] = b
-	}
-	return b
+// Spare reports whether requests are left for what can wait: the forge has not asked to
+// keep away, and a quarter of what it allows, as it counted last, is still there.
+func (b *Budget) Spare() bool {
+	s := b.State()
+	return s.Until.IsZero() && (s.Limit == 0 || s.Reset.Before(time.Now()) || s.Remaining*4 >= s.Limit)
 }

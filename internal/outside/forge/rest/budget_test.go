@@ -1,10 +1,9 @@
-package github
+package rest
 
 // World: pure, with virtual time; the far side is a function.
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -59,6 +58,9 @@ func TestABudgetKeepsAwayAsLongAsItIsAsked(t *testing.T) {
 		}, 89 * time.Second, 100 * time.Second},
 		{"until the hour's reset", func() *http.Response {
 			return answered(403, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", reset(10*time.Minute))
+		}, 10*time.Minute - time.Second, 11*time.Minute + time.Second},
+		{"until the minute's reset, in GitLab's words", func() *http.Response {
+			return answered(429, "RateLimit-Remaining", "0", "RateLimit-Reset", reset(10*time.Minute))
 		}, 10*time.Minute - time.Second, 11*time.Minute + time.Second},
 		{"before GitHub has to refuse", func() *http.Response {
 			return answered(200, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", reset(10*time.Minute))
@@ -132,7 +134,7 @@ func TestABudgetPacesRequestsAndRegistrationsMore(t *testing.T) {
 		t.Run(tc.path, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := NewBudget(BudgetOptions{})
+				b := NewBudget(BudgetOptions{Registers: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/generate-jitconfig") }})
 				began, n := time.Now(), 0
 				for time.Since(began) < time.Minute {
 					_, err := spend(t, b, tc.path, func(*http.Request) *http.Response { return answered(200) })
@@ -199,11 +201,7 @@ func TestABudgetGrowsItsPauseWhileItIsRefused(t *testing.T) {
 func TestBudgetsAreApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Budgets
-		a, b := all.Of("a"), all.Of("b")
-		if all.Of("a") != a || a == b {
-			t.Fatal("one credential has two budgets, or two have one")
-		}
+		a, b := NewBudget(BudgetOptions{}), NewBudget(BudgetOptions{})
 		if _, err := spend(t, a, "/x", func(*http.Request) *http.Response { return answered(429, "Retry-After", "3600") }); err != nil {
 			t.Fatal(err)
 		}
@@ -221,8 +219,32 @@ func TestBudgetsAreApart(t *testing.T) {
 	})
 }
 
-func ExampleCredential_String() {
-	c, err := ParseCredential("github_pat_0123456789abcdefghij")
-	fmt.Printf("%v %s %+v %#v %v\n", c, c, c, c, err)
-	// Output: (a credential) (a credential) (a credential) (a credential) <nil>
+// World: pure.
+func TestSpareSaysWhetherThereIsRoomForWhatCanWait(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		header http.Header
+		code   int
+		want   bool
+	}{
+		"nothing is known":          {nil, 200, true},
+		"half is left":              {limits("5000", "2500", time.Hour), 200, true},
+		"a fifth is left":           {limits("5000", "1000", time.Hour), 200, false},
+		"the hour is over":          {limits("5000", "1000", -time.Minute), 200, true},
+		"GitHub asked to keep away": {http.Header{"Retry-After": {"60"}}, 429, false},
+	} {
+		b := NewBudget(BudgetOptions{})
+		b.Learn(&http.Response{StatusCode: tc.code, Header: tc.header})
+		if got := b.Spare(); got != tc.want {
+			t.Errorf("%s: Spare() = %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
+func limits(limit, left string, reset time.Duration) http.Header {
+	h := http.Header{}
+	h.Set("X-RateLimit-Limit", limit)
+	h.Set("X-RateLimit-Remaining", left)
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(reset).Unix(), 10))
+	return h
 }
