@@ -75,10 +75,15 @@ func open(ctx context.Context, path string, o Options, lock *flock.Flock) (_ *DB
 	pragmas := []string{"busy_timeout(5000)", "foreign_keys(1)", "temp_store(memory)"}
 	// FULL, because an answer to a request must survive a power cut and not only a crash
 	// of this process.
-	write, err := sql.Open("sqlite", dsn(path, "rwc", "immediate", append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")))
+	writing, err := newConnector(dsn(path, "rwc", "immediate", append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")))
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, err
 	}
+	reading, err := newConnector(dsn(path, "ro", "deferred", append(pragmas, "query_only(1)")))
+	if err != nil {
+		return nil, err
+	}
+	write := sql.OpenDB(writing)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, write.Close())
@@ -91,19 +96,20 @@ func open(ctx context.Context, path string, o Options, lock *flock.Flock) (_ *DB
 	if err := migrate.Up(ctx, write, goose.DialectSQLite3, migrations, riversqlite.New(write)); err != nil {
 		return nil, fmt.Errorf("bring %s up to date: %w", filepath.Base(path), err)
 	}
-	read, err := sql.Open("sqlite", dsn(path, "ro", "deferred", append(pragmas, "query_only(1)")))
-	if err != nil {
-		return nil, fmt.Errorf("open %s to read: %w", path, err)
-	}
+	read := sql.OpenDB(reading)
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
 
-	s := store.New(store.Config{Write: write, Read: read, Clock: o.Clock, Dialect: store.Dialect{
+	s := store.New(store.Config{Write: write, Read: read, Clock: o.Clock, Dialect: dialect()})
+	return &DB{Store: s, write: write, lock: lock}, nil
+}
+
+func dialect() store.Dialect {
+	return store.Dialect{
 		Name: "sqlite",
 		Time: func(t time.Time) any { return t.Format(store.TimeFormat) },
 		Sort: sortError,
-	}})
-	return &DB{Store: s, write: write, lock: lock}, nil
+	}
 }
 
 func dsn(path, mode, txlock string, pragmas []string) string {
