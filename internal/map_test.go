@@ -47,6 +47,7 @@ var allowed = []struct{ folder, imports string }{
 	// What the clients of all forges have in common, and is no part of the contract.
 	{"internal/outside/forge/rest", "internal/slipway internal/outside/forge"},
 	{"internal/outside/forge/github", "internal/slipway internal/outside/forge internal/outside/forge/rest"},
+	{"internal/outside/forge/gitlab", "internal/slipway internal/outside/forge internal/outside/forge/rest"},
 	{"internal/outside/forge/fake", "internal/slipway internal/outside/forge"},
 	{"internal/outside/forge/forgetest", "internal/slipway internal/outside/forge internal/outside/forge/fake"},
 	{"internal/outside/registry", "internal/slipway internal/spec"},

@@ -24,9 +24,8 @@ type Runners interface {
 	// named. A repository has none, and is answered with 0.
 	DefaultGroup(ctx context.Context, scope slipway.ForgeScope) (int64, error)
 	// Register makes a registration for one job and returns its configuration, once: it
-	// cannot be asked for again. It fails with Taken when the name is in use, which is also
-	// how a reply that was lost shows itself; the name is then looked up, removed, and not
-	// used again.
+	// cannot be asked for again. A reply may be lost: the name is then looked up, removed, and
+	// not used again. A forge that keeps names apart fails with Taken when one is in use.
 	Register(ctx context.Context, scope slipway.ForgeScope, r Registration) (Configured, error)
 	// Runners lists all registrations of a scope.
 	Runners(ctx context.Context, scope slipway.ForgeScope) ([]Runner, error)
@@ -39,6 +38,14 @@ type Runners interface {
 	// given a job. It fails with Busy when it has one, which is the only word on that to be
 	// trusted, and with NotFound when there is no such registration any more.
 	Unregister(ctx context.Context, scope slipway.ForgeScope, id int64) error
+}
+
+// Discarder is a forge that would take the job of a runner that has ended for running until
+// the job's own time is up, and lets the registration go all the same.
+type Discarder interface {
+	// Discard takes away the registration of a runner of which is known that it has ended. It
+	// fails with NotFound when there is none any more.
+	Discard(ctx context.Context, scope slipway.ForgeScope, id int64) error
 }
 
 // Jobs are what runners run.
@@ -77,9 +84,10 @@ type Hooks interface {
 
 // Registration is a runner that is to be.
 type Registration struct {
-	Name   string   // unguessable, and never used before
-	Labels []string // all of them: nothing is added
-	Group  int64    // 0: the default one
+	Name    string        // unguessable, and never used before
+	Labels  []string      // all of them: nothing is added
+	Group   int64         // 0: the default one
+	Timeout time.Duration // the most that its job may take, for forges that bound it by runner; 0: no bound
 }
 
 // Configured is a registration that was made.

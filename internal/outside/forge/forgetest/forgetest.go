@@ -4,7 +4,6 @@
 package forgetest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,17 +25,28 @@ var (
 	alone = slipway.ForgeScope{Owner: "Team", Repository: "app"}
 )
 
-// Run runs the suite. open returns a forge of its own for each test, and the world behind
+// Run runs the whole suite; see RunRunners for a part of it. open returns a forge of its own for each test, and the world behind
 // it; the world has no repository yet.
 func Run(t *testing.T, open func(t *testing.T) (forge.Forge, *fake.GitHub)) {
+	furnished := func(t *testing.T) (forge.Forge, *fake.GitHub) {
+		f, world := open(t)
+		world.AddRepository(repo)
+		world.AddRepository(forge.Repository{Owner: "Team", Name: "other"})
+		return f, world
+	}
+	t.Run("runners", func(t *testing.T) {
+		RunRunners(t, func(t *testing.T) (forge.Runners, World) {
+			f, world := furnished(t)
+			return f, githubWorld(world)
+		})
+	})
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, forge.Forge, *fake.GitHub)
 	}{
 		{"a registration lives from its request to its job's end", life},
 		{"every label is sent, and no other", labels},
-		{"a runner without work can be removed, once", remove},
-		{"a runner with a job cannot, whatever the list says of it", busy},
+		{"a runner with a job cannot be removed, whatever the list says of it", busy},
 		{"a name is taken, also when the reply was lost", taken},
 		{"a list has all its pages", pagesOf},
 		{"a refusal, an outage and a limit are told apart", problems},
@@ -48,13 +58,10 @@ func Run(t *testing.T, open func(t *testing.T) (forge.Forge, *fake.GitHub)) {
 		{"one job is run again, and the others are told anew", rerunJob},
 		{"runs are found by status and time", runs},
 		{"deliveries that were lost are found and repeated", deliveries},
-		{"an end of the context ends the call", cancel},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			f, world := open(t)
-			world.AddRepository(repo)
-			world.AddRepository(forge.Repository{Owner: "Team", Name: "other"})
+			f, world := furnished(t)
 			tc.test(t, f, world)
 		})
 	}
@@ -135,21 +142,6 @@ func labels(t *testing.T, f forge.Forge, _ *fake.GitHub) {
 	want(t, err, forge.Invalid)
 	if c, err := f.Register(t.Context(), org, forge.Registration{Name: "slw-g", Labels: []string{"x"}, Group: 7}); err != nil || c.Runner.Group != 7 {
 		t.Errorf("in group 7: %+v, %v", c.Runner, err)
-	}
-}
-
-func remove(t *testing.T, f forge.Forge, w *fake.GitHub) {
-	for _, s := range []slipway.ForgeScope{org, alone} {
-		c := register(t, f, s, "slw-r")
-		online(t, w, c)
-		if err := f.Unregister(t.Context(), s, c.Runner.ID); err != nil {
-			t.Errorf("Unregister() = %v", err)
-		}
-		want(t, f.Unregister(t.Context(), s, c.Runner.ID), forge.NotFound)
-		w.Queue(repo, []string{"linux"})
-		if got := w.Assign(); len(got) != 0 {
-			t.Errorf("a removed runner got a job: %v", got)
-		}
 	}
 }
 
@@ -478,12 +470,4 @@ func deliveries(t *testing.T, f forge.Forge, w *fake.GitHub) {
 		t.Errorf("%d deliveries of the future, %v", len(all), err)
 	}
 	want(t, f.Redeliver(t.Context(), hooks[0], 1), forge.NotFound)
-}
-
-func cancel(t *testing.T, f forge.Forge, _ *fake.GitHub) {
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if _, err := f.Runners(ctx, org); !errors.Is(err, context.Canceled) {
-		t.Errorf("it says %v", err)
-	}
 }

@@ -6,7 +6,6 @@ package github
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +46,11 @@ func TestTheClientKeepsTheContractInGitHubsOwnWords(t *testing.T) {
 	for _, version := range []string{githubCom, enterpriseServer} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			d := newDescription(t, version)
+			d := describe(t, version)
 			t.Run("suite", func(t *testing.T) {
 				forgetest.Run(t, func(t *testing.T) (forge.Forge, *fake.GitHub) {
 					world := fake.New(nil)
-					return open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &checking{t: t, d: d, next: next} }), world
+					return open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &forgetest.Checking{T: t, D: d, Next: next} }), world
 				})
 			})
 			wholeAPI(t, d)
@@ -60,7 +59,7 @@ func TestTheClientKeepsTheContractInGitHubsOwnWords(t *testing.T) {
 }
 
 // wholeAPI fails for a request that no test made: it was checked by nobody.
-func wholeAPI(t *testing.T, d *description) {
+func wholeAPI(t *testing.T, d *forgetest.Description) {
 	t.Helper()
 	used := []string{
 		"DELETE /orgs/{org}/actions/runners/{runner_id}", "DELETE /repos/{owner}/{repo}/actions/runners/{runner_id}",
@@ -73,26 +72,21 @@ func wholeAPI(t *testing.T, d *description) {
 		"POST /repos/{owner}/{repo}/actions/jobs/{job_id}/rerun", "POST /repos/{owner}/{repo}/actions/runners/generate-jitconfig",
 		"POST /repos/{owner}/{repo}/actions/runs/{run_id}/rerun-failed-jobs",
 	}
-	var seen []string
-	for name := range d.seen {
-		seen = append(seen, name)
-	}
-	slices.Sort(seen)
-	if diff := cmp.Diff(seen, used); diff != "" {
+	if diff := cmp.Diff(d.Used(), used); diff != "" {
 		t.Errorf("what was asked (-got +want):\n%s", diff)
 	}
 }
 
 func TestHooksOfARepositoryAndOfTheApp(t *testing.T) {
 	t.Parallel()
-	d := newDescription(t, githubCom)
+	d := describe(t, githubCom)
 	world := fake.New(nil)
 	repo := forge.Repository{Owner: "team", Name: "app"}
 	world.AddRepository(repo)
 	scope := slipway.ForgeScope{Owner: "team", Repository: "app"}
 	id := world.AddHook(scope, "https://slipway.example.com/x", func(string, string, []byte) int { return 500 })
 	world.Queue(repo, []string{"x"})
-	c := open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &checking{t: t, d: d, next: next} })
+	c := open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &forgetest.Checking{T: t, D: d, Next: next} })
 	hook := forge.Hook{Scope: scope, ID: id}
 	all, err := c.Deliveries(t.Context(), hook, time.Time{})
 	if err != nil || len(all) != 1 {

@@ -6,6 +6,7 @@ import (
 
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/forge/fake"
+	"slipway.dev/slipway/internal/outside/forge/forgetest"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -13,11 +14,11 @@ import (
 // published description.
 func TestTheNewestRunnerProgram(t *testing.T) {
 	t.Parallel()
-	d := newDescription(t, githubCom)
+	d := describe(t, githubCom)
 	world := fake.New(nil)
 	world.AddRepository(forge.Repository{Owner: "team", Name: "app"})
 	world.OfferRunner("2.341.0")
-	c := open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &checking{t: t, d: d, next: next} })
+	c := open(t, world.Handler(), func(next http.RoundTripper) http.RoundTripper { return &forgetest.Checking{T: t, D: d, Next: next} })
 	for _, scope := range []slipway.ForgeScope{team, teamApp} {
 		for _, a := range []slipway.Architecture{slipway.AMD64, slipway.ARM64} {
 			if got, err := c.NewestRunner(t.Context(), scope, a); err != nil || got != "2.341.0" {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"slipway.dev/slipway/internal/outside/forge"
+	"slipway.dev/slipway/internal/outside/forge/forgetest"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -211,7 +212,7 @@ func appCredential(t *testing.T, more string) (Credential, *rsa.PublicKey) {
 func TestAnAppsCredential(t *testing.T) {
 	t.Parallel()
 	cred, public := appCredential(t, "")
-	d := newDescription(t, githubCom)
+	d := describe(t, githubCom)
 	made, revoked := 0, ""
 	mux := http.NewServeMux()
 	asApp := func(h http.HandlerFunc) http.HandlerFunc {
@@ -253,7 +254,7 @@ func TestAnAppsCredential(t *testing.T) {
 	}))
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	c, err := New(Options{BaseURL: s.URL, Credential: cred, Transport: &checking{t: t, d: d, next: http.DefaultTransport}})
+	c, err := New(Options{BaseURL: s.URL, Credential: cred, Transport: &forgetest.Checking{T: t, D: d, Next: http.DefaultTransport}})
 	if err != nil {
 		t.Fatal(err)
 	}
