@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
@@ -114,5 +115,22 @@ func TestAPoolThatIsMadeSmallerWhileItDecidesLaunchesNoMore(t *testing.T) {
 				t.Errorf("%d slots, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// TestAScheduleCountsUnderTheCommonCeiling: what a pool keeps by its schedule is asked for
+// like what it keeps always. World: fake, over SQLite.
+func TestAScheduleCountsUnderTheCommonCeiling(t *testing.T) {
+	t.Parallel()
+	always := slipway.PoolSchedule{
+		Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}, From: "00:00", To: "24:00", TimeZone: "Europe/Berlin", Minimum: 2,
+	}
+	s := newScene(t, func(p *slipway.PoolSpec) { p.Schedules = []slipway.PoolSchedule{always} })
+	s.change = append(s.change, func(c *Config) { c.MaxRunners = 3 })
+	s.restart()
+	w, d := s.decided(s.pool.ID)
+	s.must(w.commit(t.Context(), d))
+	if got := len(s.slots()); got != 2 {
+		t.Errorf("%d slots, want the 2 of the schedule", got)
 	}
 }

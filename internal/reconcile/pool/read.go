@@ -146,7 +146,8 @@ func room(ctx context.Context, tx *store.Tx, ceiling int, own rows) (int, error)
 		left -= open
 		waiting := statuses[p.ID].Demand
 		if p.ID == own.pool.ID {
-			waiting = max(len(own.demand), p.Spec.Minimum, p.Spec.Spare)
+			minimum, spare, _ := Effective(p.Spec, tx.Now) // what cannot be read is told where the plan is made
+			waiting = max(len(own.demand), minimum, spare)
 			if p.Spec.Fixed() {
 				waiting = p.Spec.Replicas
 			}
