@@ -3,6 +3,7 @@ package fake
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,8 +50,30 @@ func (g *GitHub) attempt(h *hook, guid, event, action string, payload []byte, ag
 		return
 	}
 	if h.receive != nil {
-		d.Code = h.receive(event, guid, payload)
+		if d.Code = h.receive(event, guid, payload); d.Code == Later {
+			g.pending = append(g.pending, d)
+			return
+		}
 	}
+	g.sent = append(g.sent, d)
+}
+
+// Later is what a test's own receiver returns for a delivery that is still on its way: it
+// is listed once Answer has told how it went.
+const Later = -1
+
+// Answer ends the oldest attempt at a delivery of which its receiver said Later. The code
+// is the status that it was answered with, 0 for none.
+func (g *GitHub) Answer(guid string, code int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.pending, func(d *delivery) bool { return d.GUID == guid })
+	if i < 0 {
+		return
+	}
+	d := g.pending[i]
+	g.pending = slices.Delete(g.pending, i, i+1)
+	d.Code, d.At = code, g.now().UTC().Truncate(time.Second)
 	g.sent = append(g.sent, d)
 }
 

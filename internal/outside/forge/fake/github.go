@@ -27,6 +27,7 @@ type GitHub struct {
 	hooks    map[int64]*hook
 	logs     map[int64]string
 	sent     []*delivery
+	pending  []*delivery // on their way, for a receiver that answers later
 	faults   []Fault
 	refused  map[string]bool // owners that the credential may not see
 	revoked  bool
