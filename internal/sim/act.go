@@ -2,14 +2,13 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
+	"slipway.dev/slipway/internal/task"
 )
 
 // Do has a step happen, and returns what it has broken.
@@ -33,14 +32,18 @@ func (w *World) Do(ctx context.Context, s Step) error {
 
 func (w *World) act(ctx context.Context, s Step) error {
 	switch s.Do {
-	case Work, WorkAll, Take, TakeAll, Restart, Ceiling:
+	case Work, WorkAll, Take, TakeAll, Restart, Ceiling, Other:
 		return w.ourAct(ctx, s)
+	case Thaw:
+		return w.thaw(s.N%2 == 0)
 	case Create:
 		return w.create(ctx, s.N)
-	case Pause, Scale, Minimum, Relabel, Move, Delete:
+	case Pause, Scale, Minimum, Relabel, Move, Delete, Remove, Invalid:
 		return w.ask(ctx, s)
+	case GiveUp:
+		return w.giveUp(ctx, s.N)
 	case Revoke:
-		return w.revoke(ctx)
+		return w.revoke(ctx, w.some(s.N))
 	case Queue, Matrix, Cancel, Rerun, Finish, Steal, Double, Lie, Leave, Assign:
 		return w.forgeAct(ctx, s)
 	case Pass:
@@ -57,9 +60,12 @@ func (w *World) act(ctx context.Context, s Step) error {
 		n := nodes[s.N%len(nodes)]
 		w.setNode(n, !w.lostNode[n])
 	case Drop:
-		w.dropping = 1 + s.N%3
+		w.dropping, w.dropHow = 1+s.N%3, s.N/3%ways
+	case Tight:
+		w.tight = !w.tight
 	case ForgeOut:
-		w.forgeDown = !w.forgeDown
+		h := w.some(s.N)
+		h.down = !h.down
 	case KubeOut:
 		w.kubeDown = !w.kubeDown
 	}
@@ -93,10 +99,12 @@ func (w *World) ourAct(ctx context.Context, s Step) error {
 			}
 		}
 	case Ceiling:
-		w.ceiling = ceiling - w.ceiling
+		w.ceiling, w.other = ceiling-w.ceiling, nil
 		return w.live(ctx, w.start)
 	case Restart:
 		return w.live(ctx, w.start)
+	case Other:
+		return w.change(ctx)
 	}
 	return nil
 }
@@ -142,28 +150,29 @@ func (w *World) setNode(n string, lost bool) {
 			continue
 		}
 		if lost && p.runner != 0 {
-			w.forge.Offline(p.runner)
+			p.host.Offline(p.runner)
 		} else if !lost && p.phase == running {
 			w.stop(p, failed, "its node was lost")
 		}
 	}
 }
 
-// forgeAct is a step of the forge, or of those who use it.
+// forgeAct is a step of a forge, or of those who use it.
 func (w *World) forgeAct(ctx context.Context, s Step) error {
+	h := w.some(s.N)
 	switch s.Do {
 	case Queue:
-		w.queue(repos[s.N%len(repos)], labelSets[s.N/len(repos)%len(labelSets)])
+		w.queue(h, h.repos[s.N/4%len(h.repos)], labelSets[s.N/16%len(labelSets)])
 	case Matrix:
-		l := labelSets[s.N/len(repos)%4]
-		w.queue(repos[s.N%3], l, l, l, l)
+		l := labelSets[s.N/16%4]
+		w.queue(h, h.repos[s.N/4%len(h.repos)], l, l, l, l)
 	case Cancel:
-		if j, ok := pick(w.jobsIn(slipway.JobQueued), s.N); ok {
-			w.forge.Finish(j.ID, "cancelled")
+		if _, at := w.jobsIn(slipway.JobQueued); len(at) > 0 {
+			at[s.N%len(at)].finish("cancelled")
 		}
 	case Finish:
-		if j, ok := pick(w.jobsIn(slipway.JobRunning), s.N); ok && !w.isSilent(j) {
-			w.forge.Finish(j.ID, "success")
+		if js, at := w.jobsIn(slipway.JobRunning); len(js) > 0 && !w.isSilent(at[s.N%len(at)], js[s.N%len(at)]) {
+			at[s.N%len(at)].finish("success")
 		}
 	case Rerun:
 		return w.rerun(ctx, s.N)
@@ -173,174 +182,40 @@ func (w *World) forgeAct(ctx context.Context, s Step) error {
 		return w.steal(ctx)
 	case Double:
 		if a, ok := pick(w.taken, s.N); ok {
+			a.again = true
 			w.inbox = append(w.inbox, a)
 		}
 	case Lie:
-		if r, ok := pick(w.forge.Registrations(), s.N); ok {
-			w.forge.LieAboutBusy(r.ID, s.N%2 == 0)
+		if all, at := w.standing(); len(all) > 0 {
+			i := s.N % len(all)
+			at[i].LieAboutBusy(all[i].ID, s.N/len(all)%2 == 0)
 		}
 	case Leave:
-		return w.forget(ctx, s.N)
+		return w.leave(ctx, s.N)
 	}
 	return nil
 }
 
-func (w *World) queue(r forge.Repository, labels ...[]string) {
-	for _, id := range w.forge.Queue(r, labels...) {
-		w.jobs, w.repoOf[id] = append(w.jobs, id), r
-		w.Count.Jobs++
-	}
-}
+func (j hostJob) finish(conclusion string) { j.host.Finish(j.id, conclusion) }
 
-func (w *World) job(id int64) (slipway.Job, bool) {
-	j, err := w.forge.Job(context.Background(), w.repoOf[id], id)
-	return j.Job, err == nil
-}
-
-func (w *World) jobsIn(s slipway.JobState) (in []slipway.Job) {
-	for _, id := range w.jobs {
-		if j, ok := w.job(id); ok && j.State == s {
-			in = append(in, j)
-		}
-	}
-	return in
-}
-
-// isSilent reports whether the runner of a job is gone: then it cannot end well.
-func (w *World) isSilent(j slipway.Job) bool {
-	r, ok := w.runner(j.Runner)
-	return !ok || !r.Online
-}
-
-// assign has the forge give jobs to runners.
-func (w *World) assign() {
-	given := w.forge.Assign()
-	for _, runner := range slices.Sorted(maps.Keys(given)) {
-		w.tell("runner %d has job %d", runner, given[runner])
-	}
-}
-
-// rerun runs a run again that has ended: its jobs come back under new numbers.
-func (w *World) rerun(ctx context.Context, n int) error {
-	j, ok := pick(w.jobsIn(slipway.JobCompleted), n)
-	if !ok {
+// revoke ends the credential of a forge, or saves one that is accepted.
+func (w *World) revoke(ctx context.Context, h *host) error {
+	if h.token != "" {
+		h.token = ""
 		return nil
 	}
-	r := w.repoOf[j.ID]
-	if err := w.forge.RerunJob(ctx, r, j.ID); err != nil {
-		return nil //nolint:nilerr // its run has not ended: nobody can run it again
-	}
-	again, err := w.forge.Jobs(ctx, r, j.RunID, 0)
-	for _, a := range again {
-		w.jobs, w.repoOf[a.ID] = append(w.jobs, a.ID), r
-	}
-	return err
-}
-
-// steal has somebody else's runner, with every label, take the next job.
-func (w *World) steal(ctx context.Context) error {
-	w.strangers++
-	c, err := w.forge.Register(ctx, slipway.ForgeScope{Owner: "acme"}, forge.Registration{
-		Name: fmt.Sprintf("stranger-%d", w.strangers), Labels: []string{"self-hosted", "linux", "X64", "slipway", "big"},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = w.forge.Online(c.Config)
-	w.assign()
-	return err
-}
-
-// forget has the forge drop the registration of a runner of ours that is offline.
-func (w *World) forget(ctx context.Context, n int) error {
-	var offline []forge.Runner
-	for _, r := range w.forge.Registrations() {
-		if w.ours(r.Name) && !r.Online && !r.Busy {
-			offline = append(offline, r)
-		}
-	}
-	r, ok := pick(offline, n)
-	if !ok {
-		return nil
-	}
-	err := w.forge.Unregister(ctx, w.scopes[r.ID], r.ID)
-	if forge.Is(err, forge.NotFound) {
-		return nil
-	}
-	return err
-}
-
-// create is a person's wish for one of the pools that there may be.
-func (w *World) create(ctx context.Context, n int) error {
-	p := menu[n%len(menu)]
-	return w.write(ctx, func(tx *store.Tx) error {
-		made, err := tx.PutRunnerPool(ctx, slipway.RunnerPool{ApplicationID: w.applications[p.environment].ID, Service: p.service, Spec: p.spec}, true)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(w.pools, made.ID) {
-			w.pools = append(w.pools, made.ID)
-		}
-		return w.wake(ctx, tx, slipway.WakePool, made.ID)
-	})
-}
-
-// ask is a person's change of a pool, accepted in one transaction with its wake-up.
-func (w *World) ask(ctx context.Context, s Step) error {
-	id, ok := pick(w.pools, s.N)
-	if !ok {
-		return nil
-	}
-	more := s.N / len(w.pools)
-	return w.write(ctx, func(tx *store.Tx) error {
-		p, err := tx.RunnerPool(ctx, id)
-		if err != nil {
-			return err
-		}
-		switch s.Do {
-		case Pause:
-			err = tx.SetRunnerPoolPaused(ctx, id, !p.Paused)
-		case Delete:
-			err = tx.SetRunnerPoolDeleting(ctx, id, true)
-		case Scale:
-			p.Spec.Replicas = 1 + more%3
-			p.Spec.Minimum = min(p.Spec.Minimum, p.Spec.Replicas)
-			_, err = tx.PutRunnerPool(ctx, p, false)
-		case Minimum:
-			if p.Spec.Minimum = more % (p.Spec.Replicas + 1); p.Spec.Fixed() {
-				p.Spec.Minimum = 0
-			}
-			_, err = tx.PutRunnerPool(ctx, p, false)
-		case Relabel:
-			p.Spec.WorkspaceGiB = 2 + more%10
-			_, err = tx.PutRunnerPool(ctx, p, true)
-		case Move:
-			if p.Spec.Scope.Repository == "" && p.Spec.Scope.Owner == shop.Owner {
-				p.Spec.Scope.Repository = site.Name
-			} else if p.Spec.Scope.Owner == shop.Owner {
-				p.Spec.Scope.Repository = ""
-			}
-			_, err = tx.PutRunnerPool(ctx, p, true)
-		}
-		return errors.Join(err, w.wake(ctx, tx, slipway.WakePool, id))
-	})
-}
-
-// revoke ends the credential, or saves one that is accepted.
-func (w *World) revoke(ctx context.Context) error {
-	if w.token != "" {
-		w.token = ""
-		return nil
-	}
-	if err := w.renew(ctx); err != nil {
+	if err := w.renew(ctx, h); err != nil {
 		return err
 	}
 	return w.write(ctx, func(tx *store.Tx) error {
-		for _, id := range w.pools {
-			if err := w.wake(ctx, tx, slipway.WakePool, id); err != nil {
+		pools, err := tx.RunnerPools(ctx)
+		for _, p := range pools {
+			if err := w.proc.queue.Enqueue(ctx, tx, task.WakeUp{Noun: slipway.WakePool, ID: p.ID}); err != nil {
 				return err
 			}
 		}
-		return nil
+		return err
 	})
 }
+
+func sortedKeys[V any](m map[int64]V) []int64 { return slices.Sorted(maps.Keys(m)) }

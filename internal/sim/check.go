@@ -54,7 +54,9 @@ func (w *World) open(s state) map[int64]int {
 		open[slot.PoolID]++
 	}
 	for _, p := range w.pods {
-		pods[p.pool]++
+		if !p.stray {
+			pods[p.pool]++
+		}
 	}
 	for id, n := range pods {
 		open[id] = max(open[id], n)
@@ -74,7 +76,8 @@ func (w *World) check(ctx context.Context) error {
 	}
 	// After a limit was lowered there are too many for a while; there may only be fewer then.
 	open, total, before := w.open(s), 0, 0
-	for id, n := range open {
+	for _, id := range sortedKeys(open) {
+		n := open[id]
 		if limit := s.pool(id).Spec.Replicas; n > limit && n > w.before[id] {
 			w.violate("pool %d has %d runners, and may have %d", id, n, limit)
 		}
@@ -97,6 +100,36 @@ func (w *World) check(ctx context.Context) error {
 	return w.broken()
 }
 
+// fair looks whether a pool that was looked at has taken, of what the common ceiling leaves,
+// no more than those before it by priority had left to it, as far as was known of them.
+func (w *World) fair(id int64, before, after state) {
+	open, free := map[int64]int{}, map[int64]int{}
+	for _, slot := range before.slots {
+		if open[slot.PoolID]++; slot.State.Free() {
+			free[slot.PoolID]++
+		}
+	}
+	left, fresh := w.ceiling, 0
+	own := after.pool(id)
+	for _, slot := range after.slots {
+		if _, old := before.bySlot[slot.ID]; !old && slot.PoolID == id {
+			fresh++
+		} else {
+			left--
+		}
+	}
+	asked := 0
+	for _, p := range before.pools {
+		st := before.status[p.ID]
+		if p.Spec.Priority > own.Spec.Priority && !p.Paused && !p.Deleting && !st.HoldUntil.After(w.now) {
+			asked += max(0, min(st.Demand-free[p.ID], p.Spec.Replicas-open[p.ID]))
+		}
+	}
+	if fresh > max(0, left-asked) {
+		w.violate("pool %d has %d new runners, though %d were left and pools of a higher priority asked for %d", id, fresh, left, asked)
+	}
+}
+
 // broken returns the violations.
 func (w *World) broken() error {
 	if len(w.violations) == 0 {
@@ -108,10 +141,21 @@ func (w *World) broken() error {
 func (w *World) beingDeleted(ctx context.Context, id int64) (deleting bool, err error) {
 	err = w.look(ctx, func(tx *store.Tx) error {
 		p, err := tx.RunnerPool(ctx, id)
-		deleting = p.Deleting
+		if deleting = p.Deleting; slipway.Is(err, slipway.NotFound) {
+			deleting, err = true, nil
+		}
 		return err
 	})
 	return deleting, err
+}
+
+// nobodys reports whether a registration may be left: its runner was given up, and no pool
+// is there that looks at its scope.
+func (w *World) nobodys(s state, name string) bool {
+	reg := w.registrations[strings.ToLower(name)]
+	return w.forgotten[name] && !slices.ContainsFunc(s.pools, func(p slipway.RunnerPool) bool {
+		return p.Spec.Scope.Host() == reg.host.name() && p.Spec.Scope.Owner == reg.scope.Owner && p.Spec.Scope.Repository == reg.scope.Repository
+	})
 }
 
 // leftovers looks for what has no slot outside, and for slots that have not outside what
@@ -122,8 +166,9 @@ func (w *World) leftovers(s state) error {
 			return fmt.Errorf("pod %s (%s) has no open slot", p.name, p.phase)
 		}
 	}
-	for _, r := range w.forge.Registrations() {
-		if !w.ours(r.Name) {
+	all, _ := w.standing()
+	for _, r := range all {
+		if !w.ours(r.Name) || w.nobodys(s, r.Name) {
 			continue
 		}
 		if _, ok := s.byRunner[strings.ToLower(r.Name)]; !ok {

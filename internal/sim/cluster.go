@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -18,7 +19,9 @@ type pod struct {
 	node                 string
 	phase                phase
 	why                  string // beside failed
-	runner               int64  // the forge's number, once its program runs
+	host                 *host
+	runner               int64 // the forge's number, once its program runs
+	stray                bool  // a process made it that had been given up
 	made, started, ended time.Time
 	leaving              bool // deletion was asked for
 }
@@ -80,7 +83,7 @@ func (w *World) stop(p *pod, how phase, why string) {
 	}
 	p.phase, p.why, p.ended = how, why, w.now
 	if p.runner != 0 {
-		w.forge.Offline(p.runner)
+		p.host.Offline(p.runner)
 	}
 }
 
@@ -94,7 +97,8 @@ func (w *World) move(p *pod) {
 	case p.leaving:
 		w.pods = slices.DeleteFunc(w.pods, func(q *pod) bool { return q == p })
 	case p.phase == pending:
-		id, err := w.forge.Online(p.config)
+		p.host = w.registrations[strings.ToLower(p.name)].host
+		id, err := p.host.Online(p.config)
 		p.started = w.now
 		if err != nil {
 			w.stop(p, failed, "the runner's configuration was refused")
@@ -120,23 +124,23 @@ const lostAfter = 10 * time.Minute
 // settle is what time does in the world: jobs whose runner is gone fail, and those that
 // nobody took for a day are given up.
 func (w *World) settle() {
-	for _, id := range w.jobs {
-		j, ok := w.job(id)
+	for _, at := range w.jobs {
+		j, ok := w.job(at)
 		if !ok {
 			continue
 		}
-		switch {
+		switch silent := at.host.silent; {
 		case j.State == slipway.JobQueued && w.now.Sub(j.QueuedAt) >= slipway.MaxQueued:
-			w.forge.Finish(id, "cancelled")
+			at.finish("cancelled")
 		case j.State == slipway.JobRunning:
-			if r, ok := w.runner(j.Runner); ok && r.Online {
-				delete(w.silent, id)
+			if !w.isSilent(at, j) {
+				delete(silent, at.id)
 				continue
 			}
-			if since, ok := w.silent[id]; !ok {
-				w.silent[id] = w.now
+			if since, ok := silent[at.id]; !ok {
+				silent[at.id] = w.now
 			} else if w.now.Sub(since) >= lostAfter {
-				w.forge.Finish(id, "failure")
+				at.finish("failure")
 			}
 		}
 	}

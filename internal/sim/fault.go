@@ -49,10 +49,14 @@ type out struct {
 	refuse func(What) error       // what may be answered in place of the effect; nil: not this
 	away   func(why string) error // no answer
 	down   bool
+
+	mayFreeze func() bool
 }
 
 func (c out) may(what What) bool {
 	switch what {
+	case Freeze, FreezeAfter:
+		return c.mayFreeze()
 	case Partial:
 		return c.cut != nil
 	case Late:
@@ -68,6 +72,7 @@ func (w *World) call(ctx context.Context, c out) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	c.mayFreeze = w.mayFreeze
 	what := w.point(c.op, c.may)
 	w.tell("%s %s", c.op, what)
 	if what != "" {
@@ -85,8 +90,16 @@ func (w *World) call(ctx context.Context, c out) error {
 	case Race:
 		w.assign()
 	}
+	if what == Freeze {
+		w.freeze("before " + c.op)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
 	err := c.do()
 	switch {
+	case what == FreezeAfter:
+		w.freeze("after " + c.op)
 	case what == CrashAfter:
 		w.crash("after " + c.op)
 	case what == Lost:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway.dev/slipway/internal/observe"
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/slipway"
 )
@@ -15,18 +16,30 @@ import (
 // here, and what we must never do there is noticed here.
 type line struct {
 	w     *World
+	host  *host
 	token string
 }
 
-var _ forge.Forge = (*line)(nil)
+var (
+	_ forge.Forge   = (*line)(nil)
+	_ observe.Forge = (*line)(nil)
+)
+
+// Spare reports whether requests are left for what can wait.
+func (l *line) Spare() bool { return !l.w.tight }
 
 func (l *line) call(ctx context.Context, c out) error {
 	w, do := l.w, c.do
-	c.down, c.away = w.forgeDown, func(why string) error {
+	c.down, c.away = l.host.down, func(why string) error {
 		return forge.Fail(forge.Away, "GitHub did not answer: "+why, "", errors.New(why))
 	}
 	c.do = func() error {
-		if l.token != w.token {
+		for _, h := range w.hosts {
+			if h != l.host && strings.HasPrefix(l.token, h.credential) {
+				w.violate("%s was sent to %s", h.credential, l.host.name())
+			}
+		}
+		if l.token != l.host.token {
 			return forge.Fail(forge.Refused, "GitHub does not accept the credential", "save a new one", nil).Lacks("a credential that is accepted")
 		}
 		return do()
@@ -65,142 +78,78 @@ func list[T any](ctx context.Context, l *line, op string, do func() ([]T, error)
 }
 
 func (l *line) DefaultGroup(ctx context.Context, s slipway.ForgeScope) (int64, error) {
-	return ask(ctx, l, "DefaultGroup", func() (int64, error) { return l.w.forge.DefaultGroup(ctx, s) })
+	return ask(ctx, l, "DefaultGroup", func() (int64, error) { return l.host.DefaultGroup(ctx, s) })
 }
 
 func (l *line) Register(ctx context.Context, s slipway.ForgeScope, r forge.Registration) (forge.Configured, error) {
 	return ask(ctx, l, "Register", func() (forge.Configured, error) {
-		c, err := l.w.forge.Register(ctx, s, r)
+		c, err := l.host.Register(ctx, s, r)
 		if err == nil || l.w.ours(r.Name) { // Taken by ourselves is a second use too
-			l.w.registered(r.Name, s, c)
+			l.w.registered(l.host, r.Name, s, c)
 		}
 		return c, err
 	})
 }
 
 func (l *line) Runners(ctx context.Context, s slipway.ForgeScope) ([]forge.Runner, error) {
-	return list(ctx, l, "Runners", func() ([]forge.Runner, error) { return l.w.forge.Runners(ctx, s) }, l.w.withoutYoung)
+	return list(ctx, l, "Runners", func() ([]forge.Runner, error) { return l.host.Runners(ctx, s) }, l.w.withoutYoung)
 }
 
 func (l *line) Runner(ctx context.Context, s slipway.ForgeScope, id int64) (forge.Runner, error) {
-	return ask(ctx, l, "Runner", func() (forge.Runner, error) { return l.w.forge.Runner(ctx, s, id) })
+	return ask(ctx, l, "Runner", func() (forge.Runner, error) { return l.host.Runner(ctx, s, id) })
 }
 
 func (l *line) RunnerNamed(ctx context.Context, s slipway.ForgeScope, name string) (forge.Runner, error) {
-	return ask(ctx, l, "RunnerNamed", func() (forge.Runner, error) { return l.w.forge.RunnerNamed(ctx, s, name) })
+	return ask(ctx, l, "RunnerNamed", func() (forge.Runner, error) { return l.host.RunnerNamed(ctx, s, name) })
 }
 
 func (l *line) Unregister(ctx context.Context, s slipway.ForgeScope, id int64) error {
 	return l.call(ctx, out{op: "Unregister", do: func() error {
-		for _, r := range l.w.forge.Registrations() {
+		for _, r := range l.host.Registrations() {
 			if r.ID == id && !l.w.ours(r.Name) {
 				l.w.violate("the registration of %s, which is somebody else's, was taken away", r.Name)
 			}
 		}
-		return l.w.forge.Unregister(ctx, s, id)
+		return l.host.Unregister(ctx, s, id)
 	}})
 }
 
 func (l *line) Runs(ctx context.Context, r forge.Repository, q forge.RunQuery) ([]forge.Run, error) {
-	return list(ctx, l, "Runs", func() ([]forge.Run, error) { return l.w.forge.Runs(ctx, r, q) }, nil)
+	return list(ctx, l, "Runs", func() ([]forge.Run, error) { return l.host.Runs(ctx, r, q) }, nil)
 }
 
 func (l *line) Run(ctx context.Context, r forge.Repository, id int64) (forge.Run, error) {
-	return ask(ctx, l, "Run", func() (forge.Run, error) { return l.w.forge.Run(ctx, r, id) })
+	return ask(ctx, l, "Run", func() (forge.Run, error) { return l.host.Run(ctx, r, id) })
 }
 
 func (l *line) Jobs(ctx context.Context, r forge.Repository, run int64, attempt int) ([]forge.Job, error) {
-	return list(ctx, l, "Jobs", func() ([]forge.Job, error) { return l.w.forge.Jobs(ctx, r, run, attempt) }, nil)
+	return list(ctx, l, "Jobs", func() ([]forge.Job, error) { return l.host.Jobs(ctx, r, run, attempt) }, nil)
 }
 
 func (l *line) Job(ctx context.Context, r forge.Repository, id int64) (forge.Job, error) {
-	return ask(ctx, l, "Job", func() (forge.Job, error) { return l.w.forge.Job(ctx, r, id) })
+	return ask(ctx, l, "Job", func() (forge.Job, error) { return l.host.Job(ctx, r, id) })
 }
 
 func (l *line) Log(ctx context.Context, r forge.Repository, job, limit int64) (io.ReadCloser, error) {
-	return ask(ctx, l, "Log", func() (io.ReadCloser, error) { return l.w.forge.Log(ctx, r, job, limit) })
+	return ask(ctx, l, "Log", func() (io.ReadCloser, error) { return l.host.Log(ctx, r, job, limit) })
 }
 
 func (l *line) RerunFailed(ctx context.Context, r forge.Repository, run int64) error {
-	return l.call(ctx, out{op: "RerunFailed", do: func() error { return l.w.forge.RerunFailed(ctx, r, run) }})
+	return l.call(ctx, out{op: "RerunFailed", do: func() error { return l.host.RerunFailed(ctx, r, run) }})
 }
 
 func (l *line) RerunJob(ctx context.Context, r forge.Repository, job int64) error {
-	return l.call(ctx, out{op: "RerunJob", do: func() error { return l.w.forge.RerunJob(ctx, r, job) }})
+	return l.call(ctx, out{op: "RerunJob", do: func() error { return l.host.RerunJob(ctx, r, job) }})
 }
 
 func (l *line) Hooks(ctx context.Context, s slipway.ForgeScope) ([]forge.Hook, error) {
-	return list(ctx, l, "Hooks", func() ([]forge.Hook, error) { return l.w.forge.Hooks(ctx, s) }, nil)
+	return list(ctx, l, "Hooks", func() ([]forge.Hook, error) { return l.host.Hooks(ctx, s) }, nil)
 }
 
 func (l *line) Deliveries(ctx context.Context, h forge.Hook, since time.Time) ([]forge.Delivery, error) {
-	return list(ctx, l, "Deliveries", func() ([]forge.Delivery, error) { return l.w.forge.Deliveries(ctx, h, since) }, nil)
+	return list(ctx, l, "Deliveries", func() ([]forge.Delivery, error) { return l.host.Deliveries(ctx, h, since) }, nil)
 }
 
 func (l *line) Redeliver(ctx context.Context, h forge.Hook, id int64) error {
-	return l.call(ctx, out{op: "Redeliver", do: func() error { return l.w.forge.Redeliver(ctx, h, id) }})
-}
-
-// registered notes a registration of ours: its name may never come again, and its
-// configuration is a secret.
-func (w *World) registered(name string, s slipway.ForgeScope, c forge.Configured) {
-	key := strings.ToLower(name)
-	if _, used := w.registrations[key]; used {
-		w.violate("the runner name %s was used twice", name)
-	}
-	w.registrations[key] = w.now
-	w.scopes[c.Runner.ID] = s
-	if c.Config != "" {
-		w.secrets = append(w.secrets, c.Config)
-	}
-}
-
-// ours reports whether a registration of this name is ours.
-func (w *World) ours(name string) bool {
-	_, ok := w.registrations[strings.ToLower(name)]
-	return ok
-}
-
-// young is how late a list of the forge may be.
-const young = 30 * time.Second
-
-// withoutYoung leaves out what was registered just now.
-func (w *World) withoutYoung(rs []forge.Runner) []forge.Runner {
-	var old []forge.Runner
-	for _, r := range rs {
-		if at, ok := w.registrations[strings.ToLower(r.Name)]; !ok || w.now.Sub(at) >= young {
-			old = append(old, r)
-		}
-	}
-	return old
-}
-
-// runner is the forge's truth about a runner of this name.
-func (w *World) runner(name string) (forge.Runner, bool) {
-	for _, r := range w.forge.Registrations() {
-		if strings.EqualFold(r.Name, name) {
-			return r, true
-		}
-	}
-	return forge.Runner{}, false
-}
-
-// arrival is a delivery that has reached us, and is not taken yet.
-type arrival struct {
-	connection  slipway.Connection
-	event, guid string
-	payload     []byte
-}
-
-// receive is where the forge's hook sends to. What it sends is in our hands from here on,
-// or did not arrive.
-func (w *World) receive(c slipway.Connection, event, guid string, payload []byte) int {
-	if w.dropping > 0 {
-		w.dropping--
-		w.Count.Faults++
-		return 0
-	}
-	w.inbox = append(w.inbox, arrival{c, event, guid, payload})
-	w.Count.Deliveries++
-	return 202
+	return l.call(ctx, out{op: "Redeliver", do: func() error { return l.host.Redeliver(ctx, h, id) }})
 }

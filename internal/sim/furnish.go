@@ -3,42 +3,14 @@ package sim
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"slipway.dev/slipway/internal/secret"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
 
-// environments are what there is, with the one application that each has.
+// environments are what there is, with the one application that each may have.
 var environments = []struct{ name, application string }{{"production", "ci"}, {"staging", "runners"}}
-
-// menu is what teams may ask for: pools of an organization and of a repository that serve
-// the same jobs, one with a rare label, one with a minimum, one of fixed size.
-var menu = []struct {
-	environment int
-	service     string
-	spec        slipway.PoolSpec
-}{
-	{0, "linux", spec("acme", "", 2, "slipway")},
-	{0, "big", spec("acme", "", 1, "slipway", "big")},
-	{1, "repo", with(spec("acme", "shop", 2, "slipway"), func(s *slipway.PoolSpec) { s.Minimum = 1 })},
-	{1, "fixed", with(spec("other", "", 1, "fixed"), func(s *slipway.PoolSpec) { s.Idle = 0 })},
-	{1, "spare", with(spec("acme", "", 3, "slipway"), func(s *slipway.PoolSpec) { s.Spare, s.Priority = 1, 5 })},
-}
-
-func with(s slipway.PoolSpec, change func(*slipway.PoolSpec)) slipway.PoolSpec {
-	change(&s)
-	return s
-}
-
-func spec(owner, repository string, replicas int, labels ...string) slipway.PoolSpec {
-	return slipway.PoolSpec{
-		Scope: slipway.ForgeScope{Owner: owner, Repository: repository}, Credential: credential, Labels: labels, Architecture: slipway.AMD64,
-		Replicas: replicas, Idle: time.Minute, Timeout: 2 * time.Hour, WorkspaceGiB: 2,
-		Resources: slipway.RunnerResources{CPURequest: 500, CPULimit: 1000, MemoryRequest: 1 << 30, MemoryLimit: 4 << 30},
-	}
-}
 
 // furnish fills the empty database.
 func (w *World) furnish(ctx context.Context) error {
@@ -47,48 +19,50 @@ func (w *World) furnish(ctx context.Context) error {
 		if _, err := tx.CreateInstallation(ctx, slipway.Installation{ID: installation, ExternalID: installation}); err != nil {
 			return err
 		}
+		// Requests are known by who made them.
+		anna, err := tx.CreateUser(ctx, slipway.User{Name: "anna", Role: slipway.Administrator, Active: true}, "")
+		if err != nil {
+			return err
+		}
+		w.people = slipway.Caller{UserID: anna.ID, UserName: anna.Name, Role: anna.Role}
 		p, err = tx.CreateProject(ctx, slipway.Project{Name: project})
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	w.environments = nil
 	for _, e := range environments {
-		if err := w.write(ctx, func(tx *store.Tx) error { return w.addEnvironment(ctx, tx, p, e.name, e.application) }); err != nil {
+		err := w.write(ctx, func(tx *store.Tx) error {
+			env, err := tx.CreateEnvironment(ctx, slipway.Environment{ProjectID: p.ID, Name: e.name, Namespace: project + "-" + e.name})
+			w.environments = append(w.environments, env.ID)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("environment %s: %w", e.name, err)
 		}
+		w.files = append(w.files, &file{environment: e.name, name: e.application})
 	}
-	if err := w.renew(ctx); err != nil {
-		return err
+	for _, h := range w.hosts {
+		if err := w.renew(ctx, h); err != nil {
+			return err
+		}
 	}
 	return w.connect(ctx)
 }
 
-func (w *World) addEnvironment(ctx context.Context, tx *store.Tx, of slipway.Project, name, application string) error {
-	env, err := tx.CreateEnvironment(ctx, slipway.Environment{ProjectID: of.ID, Name: name, Namespace: project + "-" + name})
-	if err != nil {
-		return err
-	}
-	app, err := tx.CreateApplication(ctx, slipway.Application{EnvironmentID: env.ID, Name: application, Kind: slipway.RunnerApplication})
-	if err != nil {
-		return err
-	}
-	w.applications = append(w.applications, app)
-	return nil
-}
-
-// renew saves a new credential, which is the only one that the forge accepts from now on.
-func (w *World) renew(ctx context.Context) error {
-	w.saved++
-	w.token = fmt.Sprintf("ghp_planted%029d", w.saved)
-	w.secrets = append(w.secrets, w.token)
+// renew saves a new token of a forge, which is the only one that it accepts from now on.
+func (w *World) renew(ctx context.Context, h *host) error {
+	h.saved++
+	h.token = fmt.Sprintf("%s-planted-%029d", h.credential, h.saved)
+	w.secrets = append(w.secrets, h.token)
 	return w.write(ctx, func(tx *store.Tx) error {
-		for _, app := range w.applications {
-			sealed, err := w.box.Seal(secret.Place{Installation: installation, Environment: app.EnvironmentID, Name: credential}, []byte(w.token))
+		for _, env := range w.environments {
+			sealed, err := w.box.Seal(secret.Place{Installation: installation, Environment: env, Name: h.credential}, []byte(h.token))
 			if err != nil {
 				return err
 			}
-			if _, err := tx.PutSecret(ctx, app.EnvironmentID, credential, sealed, "anna"); err != nil {
+			if _, err := tx.PutSecret(ctx, env, h.credential, sealed, "anna"); err != nil {
 				return err
 			}
 		}
@@ -99,16 +73,20 @@ func (w *World) renew(ctx context.Context) error {
 // hookSecret signs deliveries; it may be nowhere in clear either.
 const hookSecret = "whsec-planted-0123456789"
 
-// connect makes a connection for each organization: one whose jobs may wake every pool,
-// and one for an environment.
+// connect makes a connection for each organization: for one whose jobs may wake every
+// pool, for one of an environment, and for the one of the other forge.
 func (w *World) connect(ctx context.Context) error {
 	w.secrets = append(w.secrets, hookSecret)
-	for i, owner := range []string{"acme", "other"} {
-		c := slipway.Connection{Name: owner, Forge: "github", Hook: "hook-" + owner, CreatedBy: "anna"}
-		if i == 1 {
-			c.EnvironmentID = w.applications[1].EnvironmentID
+	for i, c := range []slipway.Connection{{Name: "acme"}, {Name: "other"}, {Name: "enterprise"}} {
+		h, owner := w.hosts[0], c.Name
+		switch i {
+		case 1:
+			c.EnvironmentID = w.environments[1]
+		case 2:
+			h, owner = w.hosts[1], "acme"
 		}
-		sealed, err := w.box.Seal(secret.Place{Installation: installation, Name: "connection/" + owner}, []byte(hookSecret))
+		c.Forge, c.BaseURL, c.Hook, c.CreatedBy = "github", h.base, "hook-"+c.Name, "anna"
+		sealed, err := w.box.Seal(secret.Place{Installation: installation, Name: "connection/" + c.Name}, []byte(hookSecret))
 		if err != nil {
 			return err
 		}
@@ -120,8 +98,8 @@ func (w *World) connect(ctx context.Context) error {
 			return err
 		}
 		w.connections = append(w.connections, c)
-		w.forge.AddHook(slipway.ForgeScope{Owner: owner}, "https://slipway.example.com/hooks/"+c.Hook, func(event, guid string, payload []byte) int {
-			return w.receive(c, event, guid, payload)
+		h.AddHook(slipway.ForgeScope{BaseURL: h.base, Owner: owner}, "https://slipway.example.com"+c.WebhookPath(), func(event, guid string, payload []byte) int {
+			return w.receive(arrival{host: h, connection: c, event: event, guid: guid, payload: payload})
 		})
 	}
 	return nil

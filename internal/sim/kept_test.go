@@ -10,14 +10,15 @@ var kept = []struct {
 	name  string
 	steps []Step
 }{
-	{"runners that leave count against the limit until their pods are gone", []Step{{Do: Create}, {Do: Matrix}, {Do: TakeAll}}},
+	{"runners that leave count against the limit until their pods are gone", []Step{{Do: Create}, {Do: WorkAll, N: 1}, {Do: Matrix}, {Do: TakeAll}}},
 	{"an idle runner gets a job at the moment at which its registration is taken away", []Step{
-		{Do: Create}, {Do: Queue}, {Do: TakeAll}, {Do: WorkAll}, {Do: Pods, N: 3}, {Do: WorkAll}, {Do: Relabel}, {Do: WorkAll, Fault: Fault{1, Race}},
+		{Do: Create}, {Do: WorkAll, N: 1}, {Do: Queue}, {Do: TakeAll}, {Do: WorkAll}, {Do: Pods, N: 3}, {Do: WorkAll}, {Do: Relabel}, {Do: WorkAll, Fault: Fault{1, Race}},
 		{Do: TakeAll}, {Do: WorkAll},
 	}},
 	{"a list of the cluster breaks off while a runner leaves", []Step{
-		{Do: Create, N: 3}, {Do: WorkAll}, {Do: Pods, N: 3}, {Do: WorkAll}, {Do: Relabel}, {Do: WorkAll}, {Do: WorkAll, Fault: Fault{1, Partial}}, {Do: WorkAll},
+		{Do: Create, N: 3}, {Do: WorkAll, N: 1}, {Do: Pods, N: 3}, {Do: WorkAll}, {Do: Relabel}, {Do: WorkAll}, {Do: WorkAll, Fault: Fault{1, Partial}}, {Do: WorkAll},
 	}},
+	{"a pool keeps runners by its schedule, under a ceiling", []Step{{Do: Create, N: 5}, {Do: Ceiling}}},
 	{"a job that was queued before its pool was asked for", []Step{{Do: Queue}, {Do: TakeAll}, {Do: Create}}},
 }
 
@@ -37,7 +38,7 @@ func TestEveryPoint(t *testing.T) {
 	t.Parallel()
 	b := onSQLite(t)
 	life := []Step{
-		{Do: Create}, {Do: Queue}, {Do: TakeAll}, {Do: WorkAll}, {Do: Pods, N: 6}, {Do: TakeAll}, {Do: WorkAll}, {Do: Finish}, {Do: TakeAll}, {Do: WorkAll},
+		{Do: Create}, {Do: WorkAll, N: 1}, {Do: Queue}, {Do: TakeAll}, {Do: WorkAll}, {Do: Pods, N: 6}, {Do: TakeAll}, {Do: WorkAll}, {Do: Finish}, {Do: TakeAll}, {Do: WorkAll},
 	}
 	var sum Count
 	for step, s := range life {

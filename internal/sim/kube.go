@@ -8,10 +8,10 @@ import (
 	"slipway.dev/slipway/internal/slipway"
 )
 
-// kube is our way to the cluster.
-type kube struct{ w *World }
+// kubeline is our way to the cluster.
+type kubeline struct{ w *World }
 
-func (k kube) call(ctx context.Context, c out) error {
+func (k kubeline) call(ctx context.Context, c out) error {
 	c.down = k.w.kubeDown
 	c.away = func(why string) error {
 		return &slipway.Error{Kind: slipway.Unavailable, Msg: "the cluster did not answer: " + why, Err: errors.New(why)}
@@ -26,7 +26,7 @@ func (k kube) call(ctx context.Context, c out) error {
 }
 
 // Launch makes a pod.
-func (k kube) Launch(ctx context.Context, l poolreconcile.Launch) (uid string, err error) {
+func (k kubeline) Launch(ctx context.Context, l poolreconcile.Launch) (uid string, err error) {
 	err = k.call(ctx, out{op: "Launch", do: func() error {
 		for _, p := range k.w.pods {
 			if p.name == l.Slot.Runner && p.leaving {
@@ -35,6 +35,7 @@ func (k kube) Launch(ctx context.Context, l poolreconcile.Launch) (uid string, e
 		}
 		uid = k.w.launch(pod{
 			namespace: l.Pool.Namespace, name: l.Slot.Runner, pool: l.Pool.ID, slot: l.Slot.ID, config: l.Config, life: l.Pool.Spec.Timeout,
+			stray: k.w.flight != nil && k.w.flight.late,
 		})
 		return nil
 	}})
@@ -45,7 +46,7 @@ func (k kube) Launch(ctx context.Context, l poolreconcile.Launch) (uid string, e
 }
 
 // Pods lists pods.
-func (k kube) Pods(ctx context.Context, namespace string) (ps []poolreconcile.Pod, err error) {
+func (k kubeline) Pods(ctx context.Context, namespace string) (ps []poolreconcile.Pod, err error) {
 	c := out{op: "Pods", do: func() error {
 		ps = nil
 		for _, p := range k.w.pods {
@@ -60,7 +61,7 @@ func (k kube) Pods(ctx context.Context, namespace string) (ps []poolreconcile.Po
 }
 
 // End asks for the end of a pod.
-func (k kube) End(ctx context.Context, namespace, name string) error {
+func (k kubeline) End(ctx context.Context, namespace, name string) error {
 	return k.call(ctx, out{op: "End", do: func() error { return k.w.end(ctx, namespace, name) }})
 }
 

@@ -3,8 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"slipway.dev/slipway/internal/slipway"
@@ -21,9 +19,18 @@ func (w *World) due(ctx context.Context) (due []store.WakeUp, err error) {
 	err = w.look(ctx, func(tx *store.Tx) error {
 		all, err := tx.WakeUps(ctx)
 		for _, u := range all {
-			if _, handled := w.proc.handlers[u.Noun]; handled && (u.JobID != 0 || !u.NextAt.IsZero() && !u.NextAt.After(w.now)) {
-				due = append(due, u)
+			if _, handled := w.proc.handlers[u.Noun]; !handled || u.JobID == 0 && (u.NextAt.IsZero() || u.NextAt.After(w.now)) {
+				continue
 			}
+			if u.Noun == slipway.WakeTask {
+				if wait, err := waits(ctx, tx, u.ID); err != nil || wait {
+					if err != nil {
+						return err
+					}
+					continue
+				}
+			}
+			due = append(due, u)
 		}
 		return err
 	})
@@ -56,14 +63,26 @@ func (w *World) handle(ctx context.Context, u store.WakeUp) error {
 			return err
 		}
 	}
-	return w.carry(ctx, u)
+	if u.Noun != slipway.WakePool || w.ceiling == 0 {
+		return w.carry(ctx, u)
+	}
+	before, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.carry(ctx, u); err != nil || w.frozen != nil {
+		return err
+	}
+	after, err := w.read(ctx)
+	w.fair(u.ID, before, after)
+	return err
 }
 
 func (w *World) carry(ctx context.Context, u store.WakeUp) error {
-	end := store.RunEnd{Generation: u.Generation, Backoff: backoff}
-	return w.live(ctx, func(ctx context.Context) error {
-		again, err := w.proc.handlers[u.Noun](ctx, u.ID)
-		if every := w.proc.every[u.Noun]; every > 0 && (again <= 0 || again > every) {
+	end, p := store.RunEnd{Generation: u.Generation, Backoff: backoff}, w.proc
+	f := w.fly(ctx, true, func(ctx context.Context) error {
+		again, err := p.handlers[u.Noun](ctx, u.ID)
+		if every := p.every[u.Noun]; every > 0 && (again <= 0 || again > every) {
 			again = every
 		}
 		end.Again = again
@@ -83,6 +102,10 @@ func (w *World) carry(ctx context.Context, u store.WakeUp) error {
 			return w.setJob(ctx, tx, row)
 		})
 	})
+	if !f.parked {
+		return w.landed(f)
+	}
+	return w.takeOver(ctx, f, u)
 }
 
 // ripen gives entries whose time has come a job, as the queue's own loop does.
@@ -111,35 +134,4 @@ func backoff(failures int) time.Duration {
 		return time.Minute
 	}
 	return time.Second << max(failures-1, 0)
-}
-
-// live runs a part of our process's work, in a goroutine that ends where the process dies.
-// Then the next one begins.
-func (w *World) live(ctx context.Context, f func(context.Context) error) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-		}()
-		err = f(ctx)
-	}()
-	<-done
-	if !w.dead {
-		return err
-	}
-	w.dead = false
-	return w.start(context.WithoutCancel(ctx))
-}
-
-// wake has a noun looked at, in the transaction that made it necessary.
-func (w *World) wake(ctx context.Context, tx *store.Tx, noun string, id int64) error {
-	if noun == "" || id == 0 {
-		return slipway.Errorf(slipway.Internal, "a wake-up needs a noun and its ID")
-	}
-	return w.proc.queue.Enqueue(ctx, tx, task.WakeUp{Noun: noun, ID: id})
 }

@@ -2,10 +2,12 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"slipway.dev/slipway/internal/observe"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
@@ -33,18 +35,7 @@ func (w *World) Rest(ctx context.Context) error {
 		return err
 	}
 	if err := w.until(ctx, time.Hour, w.nothingLeft); err != nil {
-		return fmt.Errorf("after all pools were deleted: %w", err)
-	}
-	err := w.write(ctx, func(tx *store.Tx) error {
-		for _, id := range w.pools {
-			if err := tx.DeleteRunnerPool(ctx, id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("drop the records: %w", err)
+		return fmt.Errorf("after all applications were deleted: %w", err)
 	}
 	return w.secretsKept(ctx)
 }
@@ -53,22 +44,30 @@ func (w *World) Rest(ctx context.Context) error {
 // is for us to find.
 func (w *World) heal(ctx context.Context) error {
 	w.tell("=== heal")
-	w.forgeDown, w.kubeDown, w.dropping = false, false, 0
+	w.kubeDown, w.dropping, w.tight, w.healed = false, 0, false, w.now
 	for _, n := range nodes {
 		if w.lostNode[n] {
 			w.setNode(n, false)
 		}
 	}
-	if w.token == "" {
-		return w.revoke(ctx)
+	for _, h := range w.hosts {
+		if h.down = false; h.token == "" {
+			if err := w.revoke(ctx, h); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return w.thaw(w.lives%2 == 0)
 }
 
 // tick is one turn of a world without faults.
 func (w *World) tick(ctx context.Context) error {
-	for _, r := range w.forge.Registrations() {
-		w.forge.LieAboutBusy(r.ID, r.Busy)
+	all, at := w.standing()
+	for i, r := range all {
+		at[i].LieAboutBusy(r.ID, r.Busy)
+	}
+	if err := w.mend(ctx); err != nil {
+		return err
 	}
 	for n := len(w.inbox); n > 0; n-- {
 		if err := w.take(ctx, 0); err != nil {
@@ -82,13 +81,17 @@ func (w *World) tick(ctx context.Context) error {
 		w.move(p)
 	}
 	w.assign()
-	for _, j := range w.jobsIn(slipway.JobRunning) {
-		if !w.isSilent(j) && w.now.Sub(j.StartedAt) >= 20*time.Second {
-			w.forge.Finish(j.ID, "success")
+	running, where := w.jobsIn(slipway.JobRunning)
+	for i, j := range running {
+		if !w.isSilent(where[i], j) && w.now.Sub(j.StartedAt) >= 20*time.Second {
+			where[i].finish("success")
 		}
 	}
 	w.settle()
 	if err := w.check(ctx); err != nil {
+		return err
+	}
+	if err := w.heard(ctx); err != nil {
 		return err
 	}
 	w.now = w.now.Add(20 * time.Second)
@@ -122,11 +125,19 @@ func (w *World) atRest(ctx context.Context) error {
 	if len(w.inbox) > 0 {
 		return fmt.Errorf("%d deliveries are not taken", len(w.inbox))
 	}
-	if running := w.jobsIn(slipway.JobRunning); len(running) > 0 {
+	if running, _ := w.jobsIn(slipway.JobRunning); len(running) > 0 {
 		return fmt.Errorf("job %d still runs on %s", running[0].ID, running[0].Runner)
 	}
-	for _, j := range w.jobsIn(slipway.JobQueued) {
-		if p, ok := w.servedBy(s, j); ok && s.status[p.ID].Why == "" {
+	queued, at := w.jobsIn(slipway.JobQueued)
+	for i, j := range queued {
+		p, ok := w.servedBy(s, j)
+		if !ok || s.status[p.ID].Why != "" {
+			continue
+		}
+		if _, findable, err := w.known(ctx, p, j, at[i]); err != nil || findable {
+			if err != nil {
+				return err
+			}
 			return fmt.Errorf("job %d %v of %s/%s waits, though pool %d (%s) serves it and states no reason",
 				j.ID, j.Labels, j.Owner, j.Repository, p.ID, s.status[p.ID].State)
 		}
@@ -148,10 +159,10 @@ func (w *World) poolAtRest(s state, p slipway.RunnerPool) error {
 		}
 	}
 	for _, other := range s.pools {
-		want, _ := restsAt(other)
+		want, _ := w.restsAt(other)
 		all += want
 	}
-	want, state := restsAt(p)
+	want, state := w.restsAt(p)
 	st := s.status[p.ID]
 	switch {
 	case n == want && st.State == state:
@@ -163,19 +174,65 @@ func (w *World) poolAtRest(s state, p slipway.RunnerPool) error {
 }
 
 // restsAt is how many runners a pool keeps without demand, and how it is called then.
-func restsAt(p slipway.RunnerPool) (int, slipway.PoolState) {
-	want := max(p.Spec.Minimum, p.Spec.Spare)
+func (w *World) restsAt(p slipway.RunnerPool) (int, slipway.PoolState) {
+	want := keeps(p.Spec, w.now)
 	switch {
 	case p.Deleting:
 		return 0, slipway.PoolDeleting
 	case p.Paused:
 		return 0, slipway.PoolPaused
-	case p.Spec.Fixed():
-		return p.Spec.Replicas, slipway.PoolReady
 	case want == 0:
 		return 0, slipway.PoolSleeping
 	}
-	return min(want, p.Spec.Replicas), slipway.PoolReady
+	return want, slipway.PoolReady
+}
+
+// recoveredWithin is how long a job may wait unheard whose delivery was lost: until the
+// next look for lost deliveries, and the redelivery.
+const recoveredWithin = observe.RecoveryEvery + 2*time.Minute
+
+// heard looks whether the jobs that pools could serve are known, once there was time to
+// find what was lost.
+func (w *World) heard(ctx context.Context) error {
+	if w.now.Sub(w.healed) < recoveredWithin {
+		return nil
+	}
+	s, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	queued, at := w.jobsIn(slipway.JobQueued)
+	for i, j := range queued {
+		p, served := w.servedBy(s, j)
+		if !served || w.now.Sub(j.QueuedAt) < recoveredWithin {
+			continue
+		}
+		known, findable, err := w.known(ctx, p, j, at[i])
+		if err != nil {
+			return err
+		}
+		if findable && !known {
+			return fmt.Errorf("job %d %v of %s/%s/%s waits since %s, pool %d serves it, and nobody has heard of it", j.ID, j.Labels, j.Host, j.Owner, j.Repository,
+				j.QueuedAt.Format("02 15:04:05"), p.ID)
+		}
+	}
+	return nil
+}
+
+// known reports whether a queued job is on record, and whether it can be found at all. One
+// of a repository of which no word has ever come is only found by its failed deliveries.
+func (w *World) known(ctx context.Context, p slipway.RunnerPool, j slipway.Job, at hostJob) (known, findable bool, err error) {
+	err = w.look(ctx, func(tx *store.Tx) error {
+		held, err := tx.QueuedJobs(ctx, j.Host, j.Owner)
+		if err != nil {
+			return err
+		}
+		known = slices.ContainsFunc(held, func(h store.ScopedJob) bool { return h.ID == j.ID })
+		repos, err := tx.Repositories(ctx, j.Host, j.Owner, w.now.Add(-14*24*time.Hour))
+		findable = p.Spec.Scope.Repository != "" || slices.Contains(repos, [2]string{j.Owner, j.Repository}) || !w.never[at] && w.losses[at] < 3
+		return err
+	})
+	return known, findable, err
 }
 
 // servedBy finds a pool that could serve a job: one that takes jobs at all, in an
@@ -186,7 +243,7 @@ func (w *World) servedBy(s state, j slipway.Job) (slipway.RunnerPool, bool) {
 			continue
 		}
 		for _, c := range w.connections {
-			if c.Name == j.Owner && (c.EnvironmentID == 0 || c.EnvironmentID == p.EnvironmentID) {
+			if slipway.ForgeHost(c.BaseURL) == j.Host && (c.Name == j.Owner || c.BaseURL != "") && (c.EnvironmentID == 0 || c.EnvironmentID == p.EnvironmentID) {
 				return p, true
 			}
 		}
@@ -195,18 +252,13 @@ func (w *World) servedBy(s state, j slipway.Job) (slipway.RunnerPool, bool) {
 }
 
 func (w *World) deleteAll(ctx context.Context) error {
-	w.tell("=== delete all pools")
-	return w.write(ctx, func(tx *store.Tx) error {
-		for _, id := range w.pools {
-			if err := tx.SetRunnerPoolDeleting(ctx, id, true); err != nil {
-				return err
-			}
-			if err := w.wake(ctx, tx, slipway.WakePool, id); err != nil {
-				return err
-			}
+	w.tell("=== delete all")
+	for _, f := range w.files {
+		if err := w.remove(ctx, f); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // nothingLeft looks for anything of ours, and whether the records can go.
@@ -217,6 +269,11 @@ func (w *World) nothingLeft(ctx context.Context) error {
 	}
 	if len(s.slots) > 0 {
 		return fmt.Errorf("slot %d is still %s: %s", s.slots[0].ID, s.slots[0].State, s.slots[0].Failure)
+	}
+	for _, f := range w.files {
+		if app, _, err := w.standingOf(ctx, f); err != nil || app.ID != 0 {
+			return errors.Join(err, fmt.Errorf("application %s is still there, and %s: %s", f.name, app.State, app.Message))
+		}
 	}
 	return w.leftovers(s)
 }

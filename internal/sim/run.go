@@ -26,6 +26,7 @@ func Run(ctx context.Context, db *Database, box *secret.Box, steps []Step, trace
 	if err != nil {
 		return c, err
 	}
+	defer w.release()
 	w.Tracing = trace
 	w.Count.Runs = 0
 	for i, s := range steps {

@@ -118,8 +118,8 @@ func runSeeds(t *testing.T, n int, open func(*testing.T) bench) {
 			})
 		}
 	})
-	t.Logf("%d seeds in %s: %d steps, %d runs of handlers, %d faults, %d crashes, %d deliveries, %d jobs, %d pods",
-		n, time.Since(began).Round(time.Second), sum.Steps, sum.Runs, sum.Faults, sum.Crashes, sum.Deliveries, sum.Jobs, sum.Pods)
+	t.Logf("%d seeds in %s: %d steps, %d runs of handlers, %d faults, %d crashes, %d freezes, %d deliveries of which %d were lost, %d jobs, %d pods, %d changes, %d refusals",
+		n, time.Since(began).Round(time.Second), sum.Steps, sum.Runs, sum.Faults, sum.Crashes, sum.Freezes, sum.Deliveries, sum.Lost, sum.Jobs, sum.Pods, sum.Changes, sum.Refusals)
 }
 
 // report makes a failing run small, and says how to have it again.

@@ -26,6 +26,8 @@ const (
 	TakeAll Act = "TakeAll" // all are, in the order of their sending
 	Restart Act = "Restart" // the process ends and begins anew
 	Ceiling Act = "Ceiling" // and this with a ceiling for all pools together, or without
+	Other   Act = "Other"   // another process that lives beside it takes over
+	Thaw    Act = "Thaw"    // one that was frozen goes on
 
 	// What people do.
 	Queue   Act = "Queue"   // a job is queued
@@ -34,12 +36,15 @@ const (
 	Rerun   Act = "Rerun"   // a run that has ended is run again, under new numbers
 	Create  Act = "Create"  // a pool is asked for, or a deleted one once more
 	Pause   Act = "Pause"   // a pool is paused, or resumed
-	Scale   Act = "Scale"   // a pool gets another ceiling
-	Minimum Act = "Minimum" // a pool gets another minimum
+	Scale   Act = "Scale"   // a pool gets another limit
+	Minimum Act = "Minimum" // a pool gets another minimum and another priority
 	Relabel Act = "Relabel" // a pool's runners must be replaced
 	Move    Act = "Move"    // a pool's scope becomes another one
-	Delete  Act = "Delete"  // a pool is deleted
-	Revoke  Act = "Revoke"  // the credential ends, or is renewed
+	Delete  Act = "Delete"  // a pool is taken out of its file
+	Remove  Act = "Remove"  // an application is deleted
+	GiveUp  Act = "GiveUp"  // the runners of pools that are going are forgotten
+	Invalid Act = "Invalid" // something is asked for that must be refused
+	Revoke  Act = "Revoke"  // a forge's credential ends, or is renewed
 
 	// What the world does.
 	Pass     Act = "Pass"     // time does
@@ -49,9 +54,10 @@ const (
 	Steal    Act = "Steal"    // somebody else's runner takes a job
 	Kill     Act = "Kill"     // a pod dies
 	Node     Act = "Node"     // a node is lost, or comes back
-	Drop     Act = "Drop"     // the next deliveries do not arrive
+	Drop     Act = "Drop"     // the next deliveries are lost
 	Double   Act = "Double"   // a delivery that has arrived arrives once more
-	ForgeOut Act = "ForgeOut" // the forge goes, or comes back
+	Tight    Act = "Tight"    // the forges' budgets are used up, or are not any more
+	ForgeOut Act = "ForgeOut" // a forge goes, or comes back
 	KubeOut  Act = "KubeOut"  // the cluster does
 	Lie      Act = "Lie"      // the forge tells of a runner that it is busy, or is not
 	Leave    Act = "Leave"    // the forge forgets the registration of a runner that is offline
@@ -62,11 +68,11 @@ var weights = []struct {
 	act    Act
 	weight int
 }{
-	{Work, 26}, {WorkAll, 14}, {Take, 10}, {TakeAll, 10}, {Restart, 2}, {Ceiling, 1},
+	{Work, 26}, {WorkAll, 14}, {Take, 10}, {TakeAll, 8}, {Restart, 2}, {Ceiling, 1}, {Other, 3}, {Thaw, 4},
 	{Queue, 12}, {Matrix, 3}, {Cancel, 2}, {Rerun, 1},
-	{Pause, 2}, {Scale, 2}, {Minimum, 1}, {Relabel, 2}, {Move, 1}, {Delete, 1}, {Create, 2}, {Revoke, 1},
-	{Pass, 14}, {Pods, 14}, {Assign, 12}, {Finish, 8}, {Steal, 1}, {Kill, 2}, {Node, 1}, {Drop, 0}, {Double, 2},
-	{ForgeOut, 1}, {KubeOut, 1}, {Lie, 2}, {Leave, 1},
+	{Pause, 2}, {Scale, 2}, {Minimum, 1}, {Relabel, 2}, {Move, 1}, {Delete, 2}, {Remove, 1}, {GiveUp, 1}, {Invalid, 1}, {Create, 3}, {Revoke, 1},
+	{Pass, 14}, {Pods, 14}, {Assign, 12}, {Finish, 8}, {Steal, 1}, {Kill, 2}, {Node, 1}, {Drop, 5}, {Double, 2}, {Tight, 1},
+	{ForgeOut, 2}, {KubeOut, 1}, {Lie, 2}, {Leave, 1},
 }
 
 // Fault is one thing that goes wrong in a step: at the At-th point of it, counted from 1.
@@ -91,9 +97,14 @@ const (
 	Partial    What = "Partial"    // a list breaks off: a part of it, and an error
 	Late       What = "Late"       // a list does not have what is younger than half a minute
 	Race       What = "Race"       // the forge gives out jobs at this very moment
+
+	// Our process stands still before a call, or between it and its reply, and does not know
+	// it. Another one goes on with its work.
+	Freeze      What = "Freeze"
+	FreezeAfter What = "FreezeAfter"
 )
 
-var whats = []What{Crash, Crash, Crash, CrashAfter, CrashAfter, Lost, Lost, Lost, Away, Away, Refused, Throttled, Busy, Partial, Partial, Late, Late, Race, Race, Race, Race}
+var whats = []What{Freeze, FreezeAfter, Crash, Crash, Crash, CrashAfter, CrashAfter, Lost, Lost, Lost, Away, Away, Refused, Throttled, Busy, Partial, Partial, Late, Late, Race, Race, Race, Race}
 
 // Draw draws the steps of a run. The same seed always gives the same steps.
 func Draw(seed uint64, n int) []Step {
@@ -121,8 +132,12 @@ func Draw(seed uint64, n int) []Step {
 		}
 		steps[i].N = r.IntN(1 << 16)
 		what, point, whether := whats[r.IntN(len(whats))], 1+r.IntN(12), r.IntN(2)
-		if steps[i].Do.ours() && whether == 0 {
+		switch {
+		case whether != 0:
+		case steps[i].Do.ours():
 			steps[i].Fault = Fault{At: point, What: what}
+		case steps[i].Do.asked():
+			steps[i].Fault = Fault{At: point, What: Crash}
 		}
 	}
 	return steps
@@ -131,7 +146,16 @@ func Draw(seed uint64, n int) []Step {
 // ours reports whether our process works in such a step, so that it can be disturbed.
 func (a Act) ours() bool {
 	switch a {
-	case Work, WorkAll, Take, TakeAll, Restart, Ceiling:
+	case Work, WorkAll, Take, TakeAll, Restart, Ceiling, Other:
+		return true
+	}
+	return false
+}
+
+// asked reports whether a person asks our process for something, which may die meanwhile.
+func (a Act) asked() bool {
+	switch a {
+	case Create, Pause, Scale, Minimum, Relabel, Move, Delete, Remove, GiveUp, Invalid:
 		return true
 	}
 	return false

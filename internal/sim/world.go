@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"slipway.dev/slipway/internal/outside/forge"
-	"slipway.dev/slipway/internal/outside/forge/fake"
 	"slipway.dev/slipway/internal/secret"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
@@ -26,35 +25,40 @@ type World struct {
 	proc  *process
 	lives int // how often the process began
 
+	hosts     []*host
 	now       time.Time
-	forge     *fake.GitHub
 	pods      []*pod
 	made      int // pods so far
 	lostNode  map[string]bool
-	forgeDown bool
 	kubeDown  bool
-	token     string // the credential that the forge accepts
-	saved     int    // tokens so far
 	inbox     []arrival
-	dropping  int
-	jobs      []int64
-	repoOf    map[int64]forge.Repository
-	silent    map[int64]time.Time
+	dropping  int // deliveries that are yet to be lost
+	dropHow   int
+	never     map[hostJob]bool // jobs of which a delivery was never sent at all
+	losses    map[hostJob]int  // deliveries about a job that were lost
+	jobs      []hostJob
 	strangers int
+	tight     bool // the forges' budgets are left for what cannot wait
 
-	registrations map[string]time.Time // every name that we ever registered
-	scopes        map[int64]slipway.ForgeScope
-	taken         []arrival // the newest deliveries that were taken
-	secrets       []string  // what may be in no row, log or error
+	registrations map[string]registration // every name that we ever registered
+	taken         []arrival               // the newest deliveries that were taken
+	secrets       []string                // what may be in no row, log or error
+	forgotten     map[string]bool         // runners that somebody gave up
 
-	applications []slipway.Application
+	people       slipway.Caller
+	environments []int64
+	files        []*file
+	asked        int // requests of people so far
 	connections  []slipway.Connection
-	pools        []int64
 	ceiling      int   // of all pools together; 0: there is none
 	carried      int64 // jobs of wake-ups that stand in for the queue's
+	healed       time.Time
 
-	dead       bool // our process has died, and its goroutines end
-	looking    bool // the simulation looks, and not our process
+	other      *process // that lives beside ours
+	flight     *flight  // the part of our process's work that goes on
+	frozen     *flight  // one that does not go on for a while
+	dead       bool     // our process has died, and its goroutines end
+	looking    bool     // the simulation looks, and not our process
 	fault      Fault
 	points     int
 	before     map[int64]int // open slots before the step, by pool
@@ -65,7 +69,7 @@ type World struct {
 
 // Count is what a run did.
 type Count struct {
-	Steps, Faults, Crashes, Deliveries, Jobs, Pods, Runs int
+	Steps, Faults, Crashes, Freezes, Deliveries, Lost, Jobs, Pods, Changes, Refusals, Runs int
 }
 
 // Add sums up.
@@ -73,49 +77,49 @@ func (c *Count) Add(o Count) {
 	c.Steps += o.Steps
 	c.Faults += o.Faults
 	c.Crashes += o.Crashes
+	c.Freezes += o.Freezes
 	c.Deliveries += o.Deliveries
+	c.Lost += o.Lost
+	c.Changes += o.Changes
+	c.Refusals += o.Refusals
 	c.Jobs += o.Jobs
 	c.Pods += o.Pods
 	c.Runs += o.Runs
 }
 
-// begin is when every run begins: a Monday, at noon.
-var begin = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+// begin is when every run begins: some hours before Berlin's clocks are put forward.
+var begin = time.Date(2026, 3, 28, 22, 30, 0, 0, time.UTC)
 
 // The names of what there is.
 const (
 	installation = "i-1"
 	project      = "shop"
-	credential   = "github-runner-token"
 )
 
 var (
-	shop  = forge.Repository{Owner: "acme", Name: "shop"}
-	site  = forge.Repository{Owner: "acme", Name: "site"}
-	tool  = forge.Repository{Owner: "other", Name: "tool"}
-	repos = []forge.Repository{shop, site, shop, tool}
-
+	shop = forge.Repository{Owner: "acme", Name: "shop"}
+	site = forge.Repository{Owner: "acme", Name: "site"}
+	tool = forge.Repository{Owner: "other", Name: "tool"}
 	// Each names self-hosted: a job that does not, and that no pool serves, concerns nobody.
 	labelSets = [][]string{
 		{"self-hosted", "slipway"}, {"self-hosted", "slipway"}, {"Self-Hosted", "LINUX", "Slipway"}, {"self-hosted", "slipway", "big"},
-		{"self-hosted", "fixed"}, {"self-hosted", "nobody-has-this"}, {},
+		{"self-hosted", "fixed"}, {"self-hosted", "slipway"}, {"self-hosted", "nobody-has-this"}, {},
 	}
 )
 
 // New makes a world with a database, which it empties.
 func New(ctx context.Context, db *Database, box *secret.Box) (*World, error) {
 	w := &World{
-		db: db, store: db.store, box: box, now: begin, lostNode: map[string]bool{}, repoOf: map[int64]forge.Repository{},
-		silent: map[int64]time.Time{}, registrations: map[string]time.Time{}, scopes: map[int64]slipway.ForgeScope{},
-		before: map[int64]int{}, looking: true,
+		db: db, store: db.store, box: box, now: begin, lostNode: map[string]bool{}, never: map[hostJob]bool{}, losses: map[hostJob]int{},
+		registrations: map[string]registration{}, forgotten: map[string]bool{}, before: map[int64]int{}, looking: true,
 	}
 	if err := db.empty(ctx); err != nil {
 		return nil, err
 	}
 	db.clock = w.clock
-	w.forge = fake.New(func() time.Time { return w.now })
-	for _, r := range repos {
-		w.forge.AddRepository(r)
+	w.hosts = []*host{
+		w.newHost("", "github-runner-token", shop, site, tool),
+		w.newHost("https://ghe.example.com", "ghe-runner-token", shop),
 	}
 	if err := w.furnish(ctx); err != nil {
 		return nil, fmt.Errorf("furnish the world: %w", err)
