@@ -31,6 +31,7 @@ type Plan struct {
 	RestartsWhy   string   // when not known: why
 	Stops         []string // components that the driver says it stops meanwhile
 	Pools         []PlannedPool
+	Places        []slipway.Place // what the runners of pools that grow reserve, and what is free for them
 	Warnings      []string
 }
 

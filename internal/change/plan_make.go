@@ -65,7 +65,7 @@ func (p *prepared) plan() Plan {
 		Revision: p.app.Revision, NewRevision: p.app.Revision + 1, Target: p.target,
 		FromVersion: p.stand.from.app, Version: p.spec.App.Version, Driver: p.spec.Driver,
 		Diff: spec.Diff(p.wanted.Spec, p.spec), Hooks: plannedHooks(p.acting().Spec, p.kind), Stops: plannedStops(p.acting().Spec, p.kind),
-		Warnings: waiting(p.open, false), Pools: p.plannedPools(),
+		Warnings: waiting(p.open, false), Pools: p.plannedPools(), Places: p.places,
 	}
 	if p.kind == slipway.UpgradeChange && p.spec.Backup != nil && p.spec.Backup.BeforeUpgrade {
 		out.Hooks = append([]PlannedHook{{Hook: slipway.BackupHook, Mode: slipway.Core}}, out.Hooks...)

@@ -44,6 +44,7 @@ type prepared struct {
 	ahead  string          // why the data may be ahead of the version that runs; empty: nothing tells so
 	left   *slipway.Driver // of a rollback: the driver that is left behind, whose actions run
 	pools  []poolChange    // of a runner application
+	places []slipway.Place // what its runners reserve beyond those that are there
 }
 
 // acting is the driver whose actions the hooks of the change run.

@@ -115,6 +115,7 @@ func (p *prepared) fits(view slipway.ClusterView, now time.Time) error {
 			e.Fields[i] = p.at.Fault(f.Msg, f.Hint, strings.Split(f.Path, ".")...)
 		}
 	}
+	p.places = slipway.Places(asks, view.Nodes)
 	return err
 }
 

@@ -156,6 +156,13 @@ func TestWhatARunnerApplicationNeeds(t *testing.T) {
 }
 
 // What an overcommitted cluster has already must stay changeable.
+func (w *world) mustPlan(source []byte) Plan {
+	w.Helper()
+	p, err := w.s.Plan(w.Context(), w.reader, production(source))
+	w.ok(err)
+	return p
+}
+
 func TestOnlyWhatGrowsIsMeasured(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withNodes()
@@ -163,6 +170,9 @@ func TestOnlyWhatGrowsIsMeasured(t *testing.T) {
 	p := w.poolsOf(a.Application.ID)["runner"]
 	w.slot(p, "r-1", toBusy...)
 	w.sees(500)
+	if plan := w.mustPlan(ci("idle_seconds = 60")); len(plan.Places) > 0 {
+		w.Errorf("what does not grow is measured: %+v", plan.Places)
+	}
 	w.mustDeploy(1, ci("idle_seconds = 60"))
 	_, err := w.deploy(2, []byte(strings.Replace(string(ci()), "replicas = 2", "replicas = 3", 1)))
 	w.refused(err, slipway.Conflict, "2 of 2 runners of runner have no place")
@@ -171,6 +181,11 @@ func TestOnlyWhatGrowsIsMeasured(t *testing.T) {
 	_, err = w.deploy(2, []byte(strings.Replace(string(ci()), "replicas = 2", "replicas = 2\nsize = \"small\"", 1)))
 	if err != nil {
 		t.Errorf("what a replaced runner gives back is not counted: %v", err)
+	}
+	w.sees(8000)
+	plan := w.mustPlan([]byte(strings.Replace(string(ci()), "replicas = 2", "replicas = 4\nsize = \"small\"", 1)))
+	if p := plan.Places; len(p) != 1 || p[0].Runners != 3 || p[0].Requested.CPU != 1500 || p[0].Available.CPU != 8000 || p[0].Nodes != 1 {
+		t.Errorf("a plan says of the places %+v", p)
 	}
 }
 

@@ -149,10 +149,7 @@ func (s Shortage) String() string {
 // asks. Pools that name a node choose first; the others take what is left, on the nodes
 // with the most room. It looks at reservations and not at use, as the cluster does.
 func Shortages(asks []CapacityAsk, nodes []Node) []Shortage {
-	free := map[string]Capacity{}
-	for _, n := range nodes {
-		free[n.Name] = n.free()
-	}
+	free := freeOf(nodes)
 	order := make([]int, len(asks))
 	for i := range asks {
 		order[i] = i
@@ -160,17 +157,40 @@ func Shortages(asks []CapacityAsk, nodes []Node) []Shortage {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return strings.Compare(pinned(asks[b]), pinned(asks[a]))
 	})
-	found := make([]*Shortage, len(asks))
+	found := make([]Shortage, len(asks))
 	for _, i := range order {
-		found[i] = place(asks[i], nodes, free)
+		found[i], _ = place(asks[i], nodes, free)
 	}
-	var out []Shortage
-	for _, s := range found {
-		if s != nil {
-			out = append(out, *s)
+	return slices.DeleteFunc(found, func(s Shortage) bool { return s.Fit == s.Runners })
+}
+
+// Place is what the further runners of a pool reserve, and what is free for them.
+type Place struct {
+	Service   string
+	Runners   int // beyond those that are placed
+	Requested Capacity
+	Available Capacity // on all nodes that they may be on, before any of them is placed
+	Nodes     int      // that they may be on
+}
+
+// Places lists what of asks is still to be placed, in their order. Each is told as if it
+// came alone; whether they fit together is Shortages' question.
+func Places(asks []CapacityAsk, nodes []Node) []Place {
+	var out []Place
+	for _, a := range asks {
+		if s, usable := place(a, nodes, freeOf(nodes)); s.Runners > 0 {
+			out = append(out, Place{s.Service, s.Runners, s.Requested, s.Available, usable})
 		}
 	}
 	return out
+}
+
+func freeOf(nodes []Node) map[string]Capacity {
+	free := map[string]Capacity{}
+	for _, n := range nodes {
+		free[n.Name] = n.free()
+	}
+	return free
 }
 
 func pinned(a CapacityAsk) string {
@@ -180,14 +200,15 @@ func pinned(a CapacityAsk) string {
 	return ""
 }
 
-// place takes the room of one pool from free, and returns what it lacks; nil: nothing.
-func place(a CapacityAsk, nodes []Node, free map[string]Capacity) *Shortage {
+// place takes the room of one pool from free, and returns what it asks for and lacks, with
+// how many nodes its runners may be on.
+func place(a CapacityAsk, nodes []Node, free map[string]Capacity) (s Shortage, may int) {
 	want := a.Runners - a.Held
 	if want <= 0 {
-		return nil
+		return s, 0
 	}
 	one := a.Spec.Reserved()
-	s := &Shortage{Service: a.Service, Runners: want, Requested: Capacity{}.add(one, int64(want))}
+	s = Shortage{Service: a.Service, Runners: want, Requested: Capacity{}.add(one, int64(want))}
 	s.Requested.Pods = int64(want)
 	var usable []string
 	known := a.Spec.NodeName == ""
@@ -213,15 +234,15 @@ func place(a CapacityAsk, nodes []Node, free map[string]Capacity) *Shortage {
 		free[name] = free[name].add(one, -n)
 		left -= n
 	}
-	if left == 0 {
-		return nil
-	}
 	s.Fit = want - int(left)
+	if left == 0 {
+		return s, len(usable)
+	}
 	s.Missing = s.Available.less(s.Requested)
 	if s.Missing.CPU == 0 && s.Missing.Memory == 0 && s.Missing.Disk == 0 && s.Missing.Pods > 0 {
 		s.Missing = Capacity{Pods: s.Missing.Pods}
 	}
-	return s
+	return s, len(usable)
 }
 
 // Unusable says why no runner of the architecture may be on the node; "" when one may.

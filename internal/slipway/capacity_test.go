@@ -93,6 +93,22 @@ func TestShortages(t *testing.T) {
 	}
 }
 
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	arm, busy := machine("b", 8000, 32), machine("c", 8000, 32)
+	arm.Architecture, busy.CPU.Requested = ARM64, 7000
+	held, grown := asking("held", 2, nil), asking("grown", 3, nil)
+	held.Held, grown.Held = 2, 1
+	got := Places([]CapacityAsk{held, grown, asking("arm", 1, func(s *PoolSpec) { s.Architecture = ARM64 })}, []Node{machine("a", 8000, 32), arm, busy})
+	want := []Place{
+		{"grown", 2, Capacity{2400, 4 * GiB, 7 * GiB, 2}, Capacity{9000, 64 * GiB, 200 * GiB, 220}, 2},
+		{"arm", 1, Capacity{1200, 2 * GiB, 3584 << 20, 1}, Capacity{8000, 32 * GiB, 100 * GiB, 110}, 1},
+	}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("got, want (-, +):\n%s", d)
+	}
+}
+
 func TestCheckCapacity(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

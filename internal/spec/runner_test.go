@@ -349,3 +349,14 @@ func TestPool(t *testing.T) {
 		t.Errorf("the scope is %+v, want %+v", organization.Scope, want)
 	}
 }
+
+func TestRunnerSizes(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, size := range RunnerSizes() {
+		got = append(got, size.Name+" "+size.Requests.Memory)
+	}
+	if d := cmp.Diff(got, []string{"small 1Gi", "standard 2Gi", "compute 4Gi", "large 8Gi"}); d != "" {
+		t.Errorf("got, want (-, +):\n%s", d)
+	}
+}
