@@ -43,6 +43,11 @@ type Auth interface {
 
 // Changes is what the pages can ask for.
 type Changes interface {
+	Validate(ctx context.Context, c slipway.Caller, in change.SpecInput) (slipway.ApplicationSpec, error)
+	Plan(ctx context.Context, c slipway.Caller, in change.SpecInput) (change.Plan, error)
+	Deploy(ctx context.Context, c slipway.Caller, in change.DeployInput) (change.Accepted, error)
+	PausePools(ctx context.Context, c slipway.Caller, in change.PoolsInput) ([]slipway.RunnerPool, error)
+	ResumePools(ctx context.Context, c slipway.Caller, in change.PoolsInput) ([]slipway.RunnerPool, error)
 	Repair(ctx context.Context, c slipway.Caller, in change.RepairInput) (change.Accepted, error)
 	StartComponents(ctx context.Context, c slipway.Caller, in change.ComponentsInput) (change.Accepted, error)
 	OfferRollback(ctx context.Context, c slipway.Caller, applicationID int64) (change.RollbackOffer, error)
@@ -61,6 +66,7 @@ type Changes interface {
 // Views is what the pages show.
 type Views interface {
 	Environments(ctx context.Context, c slipway.Caller, project string, p view.Page) (view.List[slipway.Environment], error)
+	Secrets(ctx context.Context, c slipway.Caller, project, environment string, p view.Page) (view.List[view.SecretRow], error)
 	Applications(ctx context.Context, c slipway.Caller, f view.ApplicationFilter, p view.Page) (view.List[view.ApplicationRow], error)
 	ApplicationByName(ctx context.Context, c slipway.Caller, project, environment, name string) (view.ApplicationPage, error)
 	Revisions(ctx context.Context, c slipway.Caller, applicationID int64, p view.Page) (view.List[view.RevisionRow], error)
@@ -113,7 +119,15 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/rollback", s.signedIn(s.doRollback))
 	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/back-up", s.signedIn(s.doBackUp))
 	mux.HandleFunc("GET /applications/{project}/{environment}/{name}/revisions/{number}", s.signedIn(s.revision))
+	mux.HandleFunc("GET /applications/{project}/{environment}/{name}/change", s.signedIn(s.changePool))
+	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/change", s.signedIn(s.doChangePool))
+	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/change/deploy", s.signedIn(s.doDeployChange))
+	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/pause", s.signedIn(s.doPause))
+	mux.HandleFunc("POST /applications/{project}/{environment}/{name}/resume", s.signedIn(s.doResume))
 	mux.HandleFunc("GET /runners", s.signedIn(s.runnerPools))
+	mux.HandleFunc("GET /runners/new", s.signedIn(s.newPool))
+	mux.HandleFunc("POST /runners/new", s.signedIn(s.doNewPool))
+	mux.HandleFunc("POST /runners/new/deploy", s.signedIn(s.doDeployNewPool))
 	mux.HandleFunc("GET /connections", s.signedIn(s.connections))
 	mux.HandleFunc("GET /connections/{name}", s.signedIn(s.connection))
 	mux.HandleFunc("GET /jobs/{host}/{job}", s.signedIn(s.job))

@@ -291,5 +291,6 @@ func samplePages() map[string]templ.Component {
 		"error":         errorPage(at("Not found", ""), newFault(slipway.Errorf(slipway.NotFound, "there is no task 99").WithHint("the list of tasks shows those that you may see"), "req-77")),
 	}
 	maps.Copy(pages, sampleRunnerPages())
+	maps.Copy(pages, samplePoolForms())
 	return pages
 }

@@ -84,8 +84,12 @@ func TestHostileData(t *testing.T) {
 	tasks := tasksModel{List: view.List[view.TaskRow]{Items: []view.TaskRow{{Task: sampleUpgrade}}}, Environments: sampleEnvironments}
 	runners, job, log := sampleRunners(), sampleJobPage(true), sampleLog()
 	refused := newFault(slipway.Errorf(slipway.Invalid, "x"), "x")
+	pool := samplePoolPlan()
+	badPool, badPoolFault := sampleWrongPool()
+	poolFile := badPool
+	poolFile.OnlyFile, poolFile.Lost, poolFile.Form = "x", "x", poolForm{File: true, Source: "x"}
 	refused.Fields = []slipway.FieldError{{File: "x", Path: "x", Msg: "x", Hint: "x"}}
-	for _, m := range []any{&app, &task, &running, &apps, &users, &tokens, &driver, &audit, &revision, &drivers, &tasks, &runners, &job, &log, &refused, &f.Title, &f.Version, &f.Caller.UserName, &f.Crumbs} {
+	for _, m := range []any{&app, &task, &running, &apps, &users, &tokens, &driver, &audit, &revision, &drivers, &tasks, &runners, &job, &log, &refused, &pool, &badPool, &badPoolFault, &poolFile, &f.Title, &f.Version, &f.Caller.UserName, &f.Crumbs} {
 		poison(reflect.ValueOf(m))
 	}
 	// States decide what a page shows; with a hostile one it would show less.
@@ -102,6 +106,7 @@ func TestHostileData(t *testing.T) {
 		"driver": driverPage(f, driver), "drivers": driversPage(f, drivers), "audit": auditPage(f, audit, view.AuditFilter{User: hostile}),
 		"revision": revisionPage(f, revision), "tasks": tasksPage(f, tasks), "error": errorPage(f, refused),
 		"runners": runnersPage(f, runners, change.RollbackOffer{}, nil), "pools": poolsPage(f, poolsModel{Pools: runners.Actions.Pools}),
+		"pool form": poolFormPage(f, badPool, &badPoolFault), "pool file": poolFormPage(f, poolFile, &refused), "pool plan": poolPlanPage(f, pool, &refused), "pool where": poolWherePage(f, badPool),
 		"job": jobPage(f, job), "log": jobLogPage(f, log),
 		"sign in": signInPage(f, signInForm{hostile, hostile}, &refused), "setup": setupPage(f, setupForm{hostile}, &refused),
 	} {
