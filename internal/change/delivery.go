@@ -192,16 +192,29 @@ func (in *intake) keep(ctx context.Context, d Delivery) (bool, string, error) {
 	return false, "no pool serves the labels " + strings.Join(d.Job.Labels, ", "), nil
 }
 
-// put moves jobs forward, and gathers whom that concerns.
+// put moves jobs forward, and gathers whom that concerns: the pools that the jobs may run
+// on, and those whose runners took or ended them. One whose labels were changed still has
+// runners that take jobs of the old ones.
 func (in *intake) put(ctx context.Context, words []store.JobWord) ([]store.JobMove, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
+	runners := map[string]bool{}
+	for _, w := range words {
+		if w.Runner != "" {
+			runners[w.Runner] = true
+		}
+	}
+	owners, err := in.tx.OwnersOfRunners(ctx, slices.Sorted(maps.Keys(runners)))
+	if err != nil {
+		return nil, err
+	}
+	n := len(words)
+	words = told(words, owners)
 	moves, err := in.tx.PutJobs(ctx, words)
 	if err != nil {
 		return nil, err
 	}
-	runners := map[string]int64{}
 	for i, w := range words {
 		pools, err := in.serving(ctx, w.Job, w.EnvironmentID)
 		if err != nil {
@@ -213,8 +226,8 @@ func (in *intake) put(ctx context.Context, words []store.JobWord) ([]store.JobMo
 				in.wakes[p] = true
 			}
 		}
-		if moves[i].Moved && w.Runner != "" {
-			runners[w.Runner] = w.EnvironmentID
+		if o, ours := owners[w.Runner]; ours && moves[i].Moved && (w.EnvironmentID == 0 || w.EnvironmentID == o.EnvironmentID) {
+			in.wakes[o.PoolID] = true
 		}
 		// A job that was skipped was never queued.
 		moves[i].Unseen = moves[i].Unseen && !w.Certain && w.Conclusion != "skipped" && len(pools) > 0
@@ -222,30 +235,22 @@ func (in *intake) put(ctx context.Context, words []store.JobWord) ([]store.JobMo
 			in.looks[at] = w.ID
 		}
 	}
-	return moves, in.wakeOwners(ctx, runners)
+	return moves[:n], nil
 }
 
-// wakeOwners wakes the pools whose runners took or ended jobs: one whose labels were
-// changed still has runners that take jobs of the old ones.
-func (in *intake) wakeOwners(ctx context.Context, runners map[string]int64) error {
-	owners, err := in.tx.PoolsOfRunners(ctx, slices.Sorted(maps.Keys(runners)))
-	if err != nil {
-		return err
-	}
-	for _, runner := range slices.Sorted(maps.Keys(owners)) {
-		id := owners[runner]
-		if environment := runners[runner]; environment != 0 && !in.wakes[id] {
-			p, err := in.tx.RunnerPool(ctx, id)
-			if err != nil {
-				return err
-			}
-			if p.EnvironmentID != environment {
-				continue
-			}
+// told adds to what the forge itself said of a runner that the environment which has it
+// is told too: the asking pool may be of another one. What a server says of the runners of
+// another server goes to nobody else.
+func told(words []store.JobWord, owners map[string]store.RunnerOwner) []store.JobWord {
+	out := words[:len(words):len(words)]
+	for _, w := range words {
+		o, ours := owners[w.Runner]
+		if ours && w.Certain && w.EnvironmentID != 0 && w.EnvironmentID != o.EnvironmentID && w.Host == o.Host {
+			w.EnvironmentID = o.EnvironmentID
+			out = append(out, w)
 		}
-		in.wakes[id] = true
 	}
-	return nil
+	return out
 }
 
 // finish writes what the jobs have brought about, and the deliveries themselves.

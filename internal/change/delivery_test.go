@@ -184,3 +184,73 @@ func TestConnections(t *testing.T) {
 	_, err = w.s.Hook(ctx, n.Hook)
 	w.refused(err, slipway.NotFound, "connection")
 }
+
+// TestAWordOfARunnerCountsWhereItCameFrom has whoever knows another environment's webhook
+// secret say things of this one's runners, whose names people can read. World: both databases.
+func TestAWordOfARunnerCountsWhereItCameFrom(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		dev, err := w.s.CreateEnvironment(w.Context(), w.admin, CreateEnvironmentInput{Project: "shop", Name: "dev"})
+		w.ok(err)
+		pool := w.runnerPool(w.env, "ci", "slipway")
+		w.runnerPool(dev, "ci", "slipway")
+		whole, own, foreign := w.connection("whole", "", ""), w.connection("own", "shop", "production"), w.connection("foreign", "shop", "dev")
+		w.write(func(ctx context.Context, tx *store.Tx) error {
+			for _, name := range []string{"r-1", "r-2", "r-3", "r-4"} {
+				if _, err := tx.CreateSlot(ctx, slipway.Slot{PoolID: pool.ID, Scope: pool.Spec.Scope, Credential: "token", Runner: name}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		deliver := func(c slipway.Connection, guid string, job int64, state slipway.JobState, runner string) func() {
+			d := word(c, guid, job, state, "self-hosted", "slipway")
+			d.Job.Runner = runner
+			return func() { w.ok(w.s.TakeDeliveries(w.Context(), []Delivery{d})[0].Err) }
+		}
+		ask := func(host string, job int64, runner string) func() {
+			j := *word(whole, "", job, slipway.JobRunning, "slipway").Job
+			j.Host, j.Runner = host, runner
+			return func() {
+				_, err := w.s.TakeJobs(w.Context(), dev.ID, []slipway.Job{j})
+				w.ok(err)
+			}
+		}
+		const queued, running, completed = slipway.JobQueued, slipway.JobRunning, slipway.JobCompleted
+		for _, step := range []struct {
+			name  string
+			do    func()
+			want  string // of each runner: its job and how far that has come
+			wakes bool
+		}{
+			{"a job waits", deliver(own, "1", 50, queued, ""), "", true},
+			{"another environment says that it is on a runner of ours", deliver(foreign, "1", 50, running, "r-1"), "", false},
+			{"and that it has ended there", deliver(foreign, "2", 50, completed, "r-1"), "", false},
+			{"it is on another, as our own connection tells", deliver(own, "2", 50, running, "r-2"), "r-2: 50 in_progress", true},
+			{"another environment says that it ended on that one", deliver(foreign, "3", 50, completed, "r-2"), "r-2: 50 in_progress", false},
+			{"another environment makes a job up", deliver(foreign, "4", 60, running, "r-1"), "r-2: 50 in_progress", false},
+			{"the installation's connection tells the same", deliver(whole, "1", 60, running, "r-1"), "r-1: 60 in_progress, r-2: 50 in_progress", true},
+			{"the forge itself tells it to a pool of another environment", ask(slipway.GitHubHost, 70, "r-3"), "r-1: 60 in_progress, r-2: 50 in_progress, r-3: 70 in_progress", true},
+			{"a server of another environment's own speaks of our runner", ask("ghes.example.com", 80, "r-4"), "r-1: 60 in_progress, r-2: 50 in_progress, r-3: 70 in_progress", false},
+			{"our own job ends", deliver(own, "3", 50, completed, "r-2"), "r-1: 60 in_progress, r-2: 50 completed, r-3: 70 in_progress", true},
+		} {
+			w.woken = nil
+			step.do()
+			var got []string
+			w.ok(w.s.Store.Read(w.Context(), func(tx *store.Tx) error {
+				jobs, err := tx.JobsOfSlots(w.Context(), pool)
+				for runner, j := range jobs {
+					got = append(got, fmt.Sprintf("%s: %d %s", runner, j.ID, j.State))
+				}
+				return err
+			}))
+			slices.Sort(got)
+			if strings.Join(got, ", ") != step.want {
+				w.Errorf("%s: the runners are told of %v, want %s", step.name, got, step.want)
+			}
+			if woken := slices.Contains(w.woken, fmt.Sprint("pool ", pool.ID)); woken != step.wakes {
+				w.Errorf("%s: the pool is woken: %t, want %t", step.name, woken, step.wakes)
+			}
+		}
+	})
+}

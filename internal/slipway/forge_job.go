@@ -42,6 +42,16 @@ var jobRank = map[JobState]int{JobWaiting: 1, JobQueued: 2, JobRunning: 3, JobCo
 // Rank orders the states as a job passes through them; 0 is none of them.
 func (s JobState) Rank() int { return jobRank[s] }
 
+// JobStateOf is the state with a rank.
+func JobStateOf(rank int) JobState {
+	for s, r := range jobRank {
+		if r == rank {
+			return s
+		}
+	}
+	return ""
+}
+
 // Before reports whether a job in state s may move on to next. The same state again, and
 // one that the job has left behind, are old news.
 func (s JobState) Before(next JobState) bool { return jobRank[s] < jobRank[next] }

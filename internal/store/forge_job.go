@@ -13,6 +13,15 @@ import (
 const jobColumns = `host, id, run_id, attempt, owner, repository, repository_id, name, workflow, branch, url, labels, state, runner, runner_id,
 	conclusion, queued_at, started_at, ended_at, seen_at`
 
+// qualified puts a table's name before each column.
+func qualified(table, columns string) string {
+	names := strings.Split(columns, ",")
+	for i, n := range names {
+		names[i] = table + "." + strings.TrimSpace(n)
+	}
+	return strings.Join(names, ", ")
+}
+
 func readJob(scan scan) (j slipway.Job, err error) {
 	return j, scan(&j.Host, &j.ID, &j.RunID, &j.Attempt, &j.Owner, &j.Repository, &j.RepositoryID, &j.Name, &j.Workflow, &j.Branch, &j.URL,
 		fromJSON(&j.Labels), &j.State, &j.Runner, &j.RunnerID, &j.Conclusion, at(&j.QueuedAt), at(&j.StartedAt), at(&j.EndedAt), at(&j.SeenAt))
@@ -48,8 +57,8 @@ func (tx *Tx) QueuedJobs(ctx context.Context, host, owner string) ([]ScopedJob, 
 		j.Job, err = readJob(func(dest ...any) error { return scan(append(dest, &j.EnvironmentID)...) })
 		j.State = slipway.JobQueued // whatever another environment's connection was told
 		return j, err
-	}, `SELECT `+jobColumns+`, s.environment_id FROM job_scopes s JOIN forge_jobs USING (host)
-		WHERE id = s.job_id AND s.rank = 2 AND host = ? AND owner_key = ? AND queued_at > ? ORDER BY queued_at, id`,
+	}, `SELECT `+qualified(`f`, jobColumns)+`, s.environment_id FROM job_scopes s JOIN forge_jobs f ON f.host = s.host AND f.id = s.job_id
+		WHERE s.rank = 2 AND s.host = ? AND f.owner_key = ? AND f.queued_at > ? ORDER BY f.queued_at, f.id`,
 		host, strings.ToLower(owner), tx.Now.Add(-slipway.MaxQueued))
 	if err != nil {
 		return nil, fmt.Errorf("list queued jobs of %s: %w", owner, err)
@@ -57,35 +66,44 @@ func (tx *Tx) QueuedJobs(ctx context.Context, host, owner string) ([]ScopedJob, 
 	return jobs, nil
 }
 
-// JobsOnRunners finds the newest word of the jobs that runners of these names have or had.
-func (tx *Tx) JobsOnRunners(ctx context.Context, runners []string) (map[string]slipway.Job, error) {
+// JobsOnRunners finds the newest word of the jobs that runners of these names have or had,
+// as an environment was told.
+func (tx *Tx) JobsOnRunners(ctx context.Context, environmentID int64, runners []string) (map[string]slipway.Job, error) {
 	out := map[string]slipway.Job{}
 	for names := range slices.Chunk(runners, 500) {
-		these, args := oneOf(`runner`, names)
-		jobs, err := tx.jobs(ctx, `WHERE `+these+` AND runner <> '' ORDER BY rank, seen_at`, args...)
-		if err != nil {
+		these, args := oneOf(`s.runner`, names)
+		if err := tx.jobsOnRunners(ctx, out, environmentID, these, args...); err != nil {
 			return nil, err
-		}
-		for _, j := range jobs {
-			out[j.Runner] = j
 		}
 	}
 	return out, nil
 }
 
 // JobsOfSlots finds the newest word of the jobs that the open slots of a pool have or had,
-// by the name of the runner.
-func (tx *Tx) JobsOfSlots(ctx context.Context, poolID int64) (map[string]slipway.Job, error) {
-	jobs, err := tx.jobs(ctx, `WHERE runner <> '' AND runner IN (SELECT runner FROM runner_slots WHERE pool_id = ? AND closed_at IS NULL)
-		ORDER BY rank, seen_at`, poolID)
-	if err != nil {
-		return nil, err
-	}
+// by the name of the runner, as the pool's environment was told.
+func (tx *Tx) JobsOfSlots(ctx context.Context, p slipway.RunnerPool) (map[string]slipway.Job, error) {
 	out := map[string]slipway.Job{}
+	return out, tx.jobsOnRunners(ctx, out, p.EnvironmentID, `s.runner IN (SELECT runner FROM runner_slots WHERE pool_id = ? AND closed_at IS NULL)`, p.ID)
+}
+
+func (tx *Tx) jobsOnRunners(ctx context.Context, out map[string]slipway.Job, environmentID int64, these string, args ...any) error {
+	jobs, err := all(ctx, tx, func(scan scan) (j slipway.Job, err error) {
+		var rank int
+		var runner string
+		j, err = readJob(func(dest ...any) error { return scan(append(dest, &rank, &runner)...) })
+		if j.Runner = runner; j.State.Rank() != rank { // another environment was told more, or something else
+			j.State, j.Conclusion, j.EndedAt = slipway.JobStateOf(rank), "", time.Time{}
+		}
+		return j, err
+	}, `SELECT `+qualified(`f`, jobColumns)+`, s.rank, s.runner FROM job_scopes s JOIN forge_jobs f ON f.host = s.host AND f.id = s.job_id
+		WHERE s.runner <> '' AND `+these+` AND s.environment_id IN (0, ?) ORDER BY s.rank, f.seen_at`, append(args, environmentID)...)
+	if err != nil {
+		return fmt.Errorf("list the jobs of runners: %w", err)
+	}
 	for _, j := range jobs {
 		out[j.Runner] = j
 	}
-	return out, nil
+	return nil
 }
 
 // Repositories lists the repositories on a host that jobs were heard of since a time, for

@@ -47,7 +47,7 @@ func (tx *Tx) PutJobs(ctx context.Context, words []JobWord) ([]JobMove, error) {
 		return nil, err
 	}
 	moves := make([]JobMove, len(words))
-	jobs, moved := map[jobKey]slipway.Job{}, map[jobKey]map[int64]int{}
+	jobs, moved := map[jobKey]slipway.Job{}, map[jobKey]map[int64]told{}
 	for i, w := range words {
 		k := jobKey{w.Host, w.ID}
 		known, rank := ranks[k], w.State.Rank()
@@ -72,9 +72,9 @@ func (tx *Tx) PutJobs(ctx context.Context, words []JobWord) ([]JobMove, error) {
 			moves[i].Moved = moves[i].Moved || r == rank && known[e] < rank && before < rank || e != w.EnvironmentID
 			known[e] = r
 			if moved[k] == nil {
-				moved[k] = map[int64]int{}
+				moved[k] = map[int64]told{}
 			}
-			moved[k][e] = r
+			moved[k][e] = told{r, cmp.Or(w.Runner, moved[k][e].runner)}
 		}
 		if len(to) > 0 {
 			jobs[k] = laterWord(jobs[k], w.Job)
@@ -84,6 +84,13 @@ func (tx *Tx) PutJobs(ctx context.Context, words []JobWord) ([]JobMove, error) {
 		return nil, err
 	}
 	return moves, tx.writeRanks(ctx, moved)
+}
+
+// told is what an environment was told of a job: how far it has come, and on whose runner.
+// A word that one environment was told says nothing of the runners of another.
+type told struct {
+	rank   int
+	runner string
 }
 
 // laterWord is what is known of a job after two words of it.
@@ -169,20 +176,22 @@ func (tx *Tx) writeJobs(ctx context.Context, jobs map[jobKey]slipway.Job) error 
 	return nil
 }
 
-func (tx *Tx) writeRanks(ctx context.Context, ranks map[jobKey]map[int64]int) error {
+func (tx *Tx) writeRanks(ctx context.Context, all map[jobKey]map[int64]told) error {
 	var rows [][]any
-	for _, k := range sortedJobs(ranks) {
-		environments := make([]int64, 0, len(ranks[k]))
-		for e := range ranks[k] {
+	for _, k := range sortedJobs(all) {
+		environments := make([]int64, 0, len(all[k]))
+		for e := range all[k] {
 			environments = append(environments, e)
 		}
 		slices.Sort(environments)
 		for _, e := range environments {
-			rows = append(rows, []any{k.host, k.id, e, ranks[k][e]})
+			rows = append(rows, []any{k.host, k.id, e, all[k][e].rank, all[k][e].runner})
 		}
 	}
-	err := tx.insertRows(ctx, `INSERT INTO job_scopes (host, job_id, environment_id, rank) VALUES `,
-		` ON CONFLICT (host, job_id, environment_id) DO UPDATE SET rank = excluded.rank WHERE job_scopes.rank < excluded.rank`, rows)
+	err := tx.insertRows(ctx, `INSERT INTO job_scopes (host, job_id, environment_id, rank, runner) VALUES `,
+		` ON CONFLICT (host, job_id, environment_id) DO UPDATE SET rank = excluded.rank,
+			runner = CASE WHEN excluded.runner <> '' THEN excluded.runner ELSE job_scopes.runner END
+		WHERE job_scopes.rank < excluded.rank`, rows)
 	if err != nil {
 		return fmt.Errorf("record where jobs may run: %w", err)
 	}

@@ -150,23 +150,34 @@ func (tx *Tx) slots(ctx context.Context, rest string, args ...any) ([]slipway.Sl
 	return ss, nil
 }
 
-// PoolsOfRunners finds the pools to which open slots with these runners belong, by the
-// runner's name.
-func (tx *Tx) PoolsOfRunners(ctx context.Context, runners []string) (map[string]int64, error) {
-	out := map[string]int64{}
+// RunnerOwner is whose a runner is, and on which forge's host it is registered.
+type RunnerOwner struct {
+	PoolID        int64
+	EnvironmentID int64
+	Host          string
+}
+
+// OwnersOfRunners finds to whom open slots with these runners belong, by the runner's name.
+func (tx *Tx) OwnersOfRunners(ctx context.Context, runners []string) (map[string]RunnerOwner, error) {
+	out := map[string]RunnerOwner{}
 	for some := range slices.Chunk(runners, maxRows) {
-		these, args := oneOf(`runner`, some)
+		these, args := oneOf(`s.runner`, some)
 		type row struct {
 			runner string
-			pool   int64
+			owner  RunnerOwner
 		}
-		rows, err := all(ctx, tx, func(scan scan) (r row, err error) { return r, scan(&r.runner, &r.pool) },
-			`SELECT runner, pool_id FROM runner_slots WHERE closed_at IS NULL AND `+these, args...)
+		rows, err := all(ctx, tx, func(scan scan) (r row, err error) {
+			var scope slipway.ForgeScope
+			err = scan(&r.runner, &r.owner.PoolID, &r.owner.EnvironmentID, fromJSON(&scope))
+			r.owner.Host = scope.Host()
+			return r, err
+		}, `SELECT s.runner, s.pool_id, a.environment_id, s.scope FROM runner_slots s JOIN runner_pools p ON p.id = s.pool_id
+			JOIN applications a ON a.id = p.application_id WHERE s.closed_at IS NULL AND `+these, args...)
 		if err != nil {
-			return nil, fmt.Errorf("find the pools of runners: %w", err)
+			return nil, fmt.Errorf("find the owners of runners: %w", err)
 		}
 		for _, r := range rows {
-			out[r.runner] = r.pool
+			out[r.runner] = r.owner
 		}
 	}
 	return out, nil

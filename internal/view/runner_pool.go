@@ -177,7 +177,7 @@ func actionsPage(ctx context.Context, tx *store.Tx, c slipway.Caller, a slipway.
 			runners = append(runners, s.Runner)
 		}
 	}
-	jobs, err := tx.JobsOnRunners(ctx, runners)
+	jobs, err := tx.JobsOnRunners(ctx, a.EnvironmentID, runners)
 	if err != nil {
 		return p, err
 	}
@@ -225,7 +225,7 @@ func (r *Reader) Slots(ctx context.Context, c slipway.Caller, applicationID int6
 				runners = append(runners, s.Runner)
 			}
 		}
-		jobs, err := tx.JobsOnRunners(ctx, runners)
+		jobs, err := tx.JobsOnRunners(ctx, a.EnvironmentID, runners)
 		if err != nil {
 			return out, err
 		}

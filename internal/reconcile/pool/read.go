@@ -42,7 +42,7 @@ func (r *Reconciler) read(ctx context.Context, id int64) (out rows, err error) {
 		if out.slots, err = tx.OpenSlots(ctx, id); err != nil {
 			return err
 		}
-		if out.jobs, err = tx.JobsOfSlots(ctx, id); err != nil {
+		if out.jobs, err = tx.JobsOfSlots(ctx, out.pool); err != nil {
 			return err
 		}
 		if out.cluster, err = tx.ClusterView(ctx); err != nil {

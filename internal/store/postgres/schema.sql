@@ -427,7 +427,8 @@ CREATE TABLE public.job_scopes (
     host text NOT NULL COLLATE pg_catalog."C",
     job_id bigint NOT NULL,
     environment_id bigint NOT NULL,
-    rank integer NOT NULL
+    rank integer NOT NULL,
+    runner text DEFAULT ''::text NOT NULL
 );
 
 CREATE TABLE public.leases (
@@ -1052,13 +1053,13 @@ CREATE INDEX forge_jobs_open ON public.forge_jobs USING btree (host, owner_key, 
 
 CREATE INDEX forge_jobs_run ON public.forge_jobs USING btree (host, run_id);
 
-CREATE INDEX forge_jobs_runner ON public.forge_jobs USING btree (runner) WHERE (runner <> ''::text);
-
 CREATE INDEX forge_jobs_seen ON public.forge_jobs USING btree (seen_at);
 
 CREATE INDEX idempotency_age ON public.idempotency USING btree (created_at);
 
 CREATE INDEX job_scopes_queued ON public.job_scopes USING btree (host, job_id) WHERE (rank = 2);
+
+CREATE INDEX job_scopes_runner ON public.job_scopes USING btree (runner) WHERE (runner <> ''::text);
 
 CREATE INDEX restores_application ON public.restores USING btree (application_id);
 

@@ -306,8 +306,6 @@ CREATE INDEX forge_jobs_open ON forge_jobs (host, owner_key, state) WHERE state 
 
 CREATE INDEX forge_jobs_run ON forge_jobs (host, run_id);
 
-CREATE INDEX forge_jobs_runner ON forge_jobs (runner) WHERE runner <> '';
-
 CREATE INDEX forge_jobs_seen ON forge_jobs (seen_at);
 
 CREATE TABLE goose_db_version (
@@ -340,12 +338,14 @@ CREATE TABLE job_scopes (
     host           TEXT NOT NULL,
     job_id         INTEGER NOT NULL,
     environment_id INTEGER NOT NULL,
-    rank           INTEGER NOT NULL,
+    rank           INTEGER NOT NULL, runner TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (host, job_id, environment_id),
     FOREIGN KEY (host, job_id) REFERENCES forge_jobs (host, id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX job_scopes_queued ON job_scopes (host, job_id) WHERE rank = 2;
+
+CREATE INDEX job_scopes_runner ON job_scopes (runner) WHERE runner <> '';
 
 CREATE TABLE leases (
     name       TEXT PRIMARY KEY,

@@ -186,7 +186,7 @@ func runnerSlots(w *world) {
 		return err
 	})
 	jobs := get(w, func(ctx context.Context, tx *store.Tx) (map[string]slipway.Job, error) {
-		return tx.JobsOfSlots(ctx, p.ID)
+		return tx.JobsOfSlots(ctx, p)
 	})
 	if len(jobs) != 1 || jobs["slipway-b"].ID != 8 {
 		t.Errorf("the jobs of open slots: %+v, want the one that came furthest, and none of a closed slot", jobs)
@@ -257,7 +257,7 @@ func forgeJobs(w *world) {
 		t.Errorf("demand: %+v", queued)
 	}
 	on := get(w, func(ctx context.Context, tx *store.Tx) (map[string]slipway.Job, error) {
-		return tx.JobsOnRunners(ctx, []string{"slipway-a", "slipway-b"})
+		return tx.JobsOnRunners(ctx, e.ID, []string{"slipway-a", "slipway-b"})
 	})
 	if len(on) != 1 || on["slipway-a"].ID != 1 {
 		t.Errorf("jobs on runners: %+v", on)
