@@ -140,11 +140,16 @@ func (s Situation) mayWake(p slipway.RunnerPool) bool {
 }
 
 // chosen is the pool whose demand the job is: the first that has a runner left within its
-// limit, and the first when none has.
+// limit, and the first when none has. One that launches nothing for now has the runners
+// that it has.
 func (s Situation) chosen(open []slipway.RunnerPool) slipway.RunnerPool {
 	for _, p := range open {
 		c := s.counts(p)
-		if c.busy+c.leaving+s.Ahead < p.Spec.Replicas {
+		limit := p.Spec.Replicas
+		if s.Statuses[p.ID].HoldUntil.After(s.Now) {
+			limit = c.busy + c.leaving + c.idle + c.starting
+		}
+		if c.busy+c.leaving+s.Ahead < limit {
 			return p
 		}
 	}

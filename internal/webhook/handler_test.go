@@ -289,13 +289,6 @@ func TestDeliveriesThatComeAtOnceShareATransaction(t *testing.T) {
 	}
 }
 
-// free is for tests.
-func (r *room) free() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.bodies == defaultBodies
-}
-
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {

@@ -8,7 +8,8 @@ import (
 	"slipway.dev/slipway/internal/slipway"
 )
 
-// Load is how many of a pool's runners cannot take one more job: busy or on their way out.
+// Load is how much of a pool's limit cannot take one more job: its runners that are busy or
+// on their way out, and what it cannot launch.
 type Load map[int64]int
 
 // Job is a queued job with where it may run.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"slipway.dev/slipway/internal/outside/forge"
+	"slipway.dev/slipway/internal/outside/forge/fake"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
@@ -132,5 +134,92 @@ func TestAScheduleCountsUnderTheCommonCeiling(t *testing.T) {
 	s.must(w.commit(t.Context(), d))
 	if got := len(s.slots()); got != 2 {
 		t.Errorf("%d slots, want the 2 of the schedule", got)
+	}
+}
+
+// lookAt is one run for another pool than the scene's own.
+func (s *scene) lookAt(id int64) {
+	s.Helper()
+	own := s.pool.ID
+	s.pool.ID = id
+	defer func() { s.pool.ID = own }()
+	s.look()
+}
+
+// TestAHeldPoolLeavesItsJobsToAnother has the first of two pools that serve a job be unable
+// to launch: for a credential that is refused, and for an image that the forge turned away.
+// World: fake, over SQLite.
+func TestAHeldPoolLeavesItsJobsToAnother(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]func(*slipway.PoolStatus, time.Time){
+		"its launches fail":     func(p *slipway.PoolStatus, now time.Time) { p.HoldUntil, p.HoldWhy = now.Add(time.Minute), "refused" },
+		"its image is outdated": func(p *slipway.PoolStatus, _ time.Time) { p.Outdated = "runner@sha256:1" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, func(p *slipway.PoolSpec) { p.Priority = 5 })
+			other := s.another("other", func(p *slipway.RunnerPool) { p.Spec.Priority = 0 })
+			demand := func() [2]int {
+				var out [2]int
+				for i, id := range []int64{s.pool.ID, other.ID} {
+					in, err := s.r.read(t.Context(), id)
+					s.must(err)
+					out[i] = len(in.demand)
+				}
+				return out
+			}
+			s.look()
+			s.lookAt(other.ID)
+			s.pass(time.Second)
+			s.queueJobs(3)
+			s.heard()
+			if got := demand(); got != [2]int{2, 1} {
+				t.Fatalf("demand of a pool of two runners and of the next: %v", got)
+			}
+			status := s.status()
+			hold(&status, s.time())
+			s.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetPoolStatus(ctx, status) })
+			if got := demand(); got != [2]int{1, 2} {
+				t.Errorf("demand when the first launches nothing: %v; what fits into the next one must go there", got)
+			}
+			s.setPool(func(p *slipway.RunnerPool) { p.Spec.Labels = []string{"slipway", "more"} })
+			if got := demand(); got[0] != 2 {
+				t.Errorf("demand after the first was changed, and tries anew: %v", got)
+			}
+		})
+	}
+}
+
+// TestAPoolThatStopsLaunchingWakesTheNext has the wake-up be in the transaction that stops
+// it. World: fake, over SQLite.
+func TestAPoolThatStopsLaunchingWakesTheNext(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, func(p *slipway.PoolSpec) { p.Priority, p.Replicas = 5, 1 })
+	other := s.another("other", func(p *slipway.RunnerPool) { p.Spec.Priority, p.Spec.Credential = 0, "other-token" })
+	s.setSecret("other-token", "ghp_1111111111111111111111111111111111111111")
+	s.look()
+	woken := func() bool {
+		var found bool
+		s.must(s.store.Read(t.Context(), func(tx *store.Tx) error {
+			var n int
+			err := tx.SQL().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM wakeups WHERE noun = 'pool' AND noun_id = ?`, other.ID).Scan(&n)
+			found = n > 0
+			return err
+		}))
+		return found
+	}
+	s.queueJobs(1)
+	s.heard()
+	if woken() {
+		t.Fatal("the other pool is woken already: nothing is shown")
+	}
+	s.github.Break(fake.Fault{Op: "Register", Problem: forge.Refused})
+	s.look()
+	if !woken() {
+		t.Error("the next pool is left asleep")
+	}
+	s.lookAt(other.ID)
+	if n := s.kube.count(); n != 1 {
+		t.Errorf("%d pods, want the next pool's", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
+	"slipway.dev/slipway/internal/task"
 )
 
 // rows are what the database says of one pool, in one transaction.
@@ -60,7 +61,7 @@ func (r *Reconciler) read(ctx context.Context, id int64) (out rows, err error) {
 			return err
 		}
 		out.secret = int64(secret.Version)
-		if out.demand, err = demand(ctx, tx, out.pool); err != nil {
+		if out.demand, err = r.demand(ctx, tx, out); err != nil {
 			return err
 		}
 		if r.MaxRunners > 0 {
@@ -88,8 +89,9 @@ func (r *Reconciler) places(ctx context.Context, id int64) (out rows, err error)
 }
 
 // demand finds the queued jobs that fall to a pool.
-func demand(ctx context.Context, tx *store.Tx, p slipway.RunnerPool) ([]Job, error) {
-	scoped, err := tx.QueuedJobs(ctx, p.Spec.Scope.Host(), p.Spec.Scope.Owner)
+func (r *Reconciler) demand(ctx context.Context, tx *store.Tx, own rows) ([]Job, error) {
+	scope := own.pool.Spec.Scope
+	scoped, err := tx.QueuedJobs(ctx, scope.Host(), scope.Owner)
 	if err != nil || len(scoped) == 0 {
 		return nil, err
 	}
@@ -101,21 +103,74 @@ func demand(ctx context.Context, tx *store.Tx, p slipway.RunnerPool) ([]Job, err
 		}
 		jobs = append(jobs, Job{s.Job, []int64{s.EnvironmentID}})
 	}
-	pools, err := tx.RunnerPoolsFor(ctx, p.Spec.Scope.Host(), p.Spec.Scope.Owner)
+	pools, err := tx.RunnerPoolsFor(ctx, scope.Host(), scope.Owner)
 	if err != nil {
 		return nil, err
 	}
 	load := Load{}
 	if len(pools) > 1 {
-		counts, err := tx.OpenSlotCounts(ctx)
-		if err != nil {
+		if load, err = r.load(ctx, tx, own, pools); err != nil {
 			return nil, err
 		}
-		for id, by := range counts {
-			load[id] = by[slipway.SlotBusy] + by[slipway.SlotDraining] + by[slipway.SlotRemoving]
+	}
+	return Assign(jobs, pools, load, tx.Now).Jobs[own.pool.ID], nil
+}
+
+// load counts what of each pool's limit cannot take one more job. One that launches nothing
+// for now has only the runners that it has.
+func (r *Reconciler) load(ctx context.Context, tx *store.Tx, own rows, pools []slipway.RunnerPool) (Load, error) {
+	counts, err := tx.OpenSlotCounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := tx.PoolStatuses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	load := Load{}
+	for _, p := range pools {
+		by, status := counts[p.ID], statuses[p.ID]
+		load[p.ID] = by[slipway.SlotBusy] + by[slipway.SlotDraining] + by[slipway.SlotRemoving]
+		if p.ID == own.pool.ID {
+			startOver(&status, own)
+		}
+		if r.held(p, status, tx.Now) {
+			load[p.ID] = p.Spec.Replicas - by[slipway.SlotLaunching] - by[slipway.SlotStarting] - by[slipway.SlotIdle]
 		}
 	}
-	return Assign(jobs, pools, load, tx.Now).Jobs[p.ID], nil
+	return load, nil
+}
+
+// held reports whether a pool launches nothing for now for a reason of its own: what keeps
+// all pools from it is no reason to pass one over. One that was changed since it was looked
+// at tries anew.
+func (r *Reconciler) held(p slipway.RunnerPool, s slipway.PoolStatus, now time.Time) bool {
+	if s.Generation != p.Generation || p.UpdatedAt.After(s.CheckedAt) {
+		return false
+	}
+	return s.HoldUntil.After(now) || s.Outdated != "" && s.Outdated == r.Image
+}
+
+// passOn wakes the other pools of the owner, which may serve what this one does not for
+// now.
+func (w *run) passOn(ctx context.Context, tx *store.Tx) error {
+	own, err := tx.RunnerPool(ctx, w.id)
+	if err != nil {
+		return err
+	}
+	pools, err := tx.RunnerPoolsFor(ctx, own.Spec.Scope.Host(), own.Spec.Scope.Owner)
+	if err != nil {
+		return err
+	}
+	for _, p := range pools {
+		if p.ID == w.id || p.Paused || p.Deleting {
+			continue
+		}
+		if err := w.r.Queue.Enqueue(ctx, tx, task.WakeUp{Noun: Noun, ID: p.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // room is what the installation's ceiling still leaves to a pool, when all that want more

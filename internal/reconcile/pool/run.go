@@ -91,6 +91,7 @@ type decision struct {
 	begin   []slipway.Slot // to be registered and launched now; their intent is in changed
 	strays  strays
 	moved   bool
+	passOn  bool // launching was stopped just now, and jobs wait
 }
 
 // change is a slot as it is to be, and the state it is in.
@@ -104,6 +105,7 @@ func (w *run) decide(in rows, seen world) decision {
 	r := w.r
 	d := decision{status: in.status}
 	startOver(&d.status, in)
+	was := d.status
 	var failures []string
 	slots := make([]slipway.Slot, len(in.slots))
 	from := make(map[int64]slipway.Slot, len(in.slots))
@@ -138,6 +140,7 @@ func (w *run) decide(in rows, seen world) decision {
 			d.moved = d.moved || s.State != was.State
 		}
 	}
+	d.passOn = len(in.demand) > 0 && !r.held(in.pool, was, in.now) && r.held(in.pool, d.status, in.now)
 	d.strays = w.strays(in, seen)
 	w.describe(&d, in, seen, slots)
 	return d
@@ -236,6 +239,11 @@ func (w *run) commit(ctx context.Context, d *decision) error {
 		}
 		for _, s := range d.create {
 			if _, err := tx.CreateSlot(ctx, s); err != nil {
+				return err
+			}
+		}
+		if d.passOn {
+			if err := w.passOn(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -386,6 +394,11 @@ func (w *run) record(ctx context.Context, d decision, o *outcome) error {
 				fail(&s, now, o.failure, max(o.hold, HoldAfter(s.Failures+1)))
 			} else {
 				s.HoldUntil, s.HoldWhy = later(s.HoldUntil, tx.Now.Add(o.hold)), o.failure
+			}
+			if s.Demand > 0 && s.HoldUntil.After(tx.Now) && !d.status.HoldUntil.After(tx.Now) {
+				if err := w.passOn(ctx, tx); err != nil {
+					return err
+				}
 			}
 		}
 		return tx.SetPoolStatus(ctx, s)
