@@ -18,6 +18,7 @@ func (s *service) registerConnections() {
 	register(s, "rotate-connection-secret", s.rotateConnectionSecret)
 	register(s, "list-deliveries", s.listDeliveries)
 	register(s, "get-app-manifest", s.getAppManifest)
+	register(s, "take-app", s.takeApp)
 }
 
 // ConnectionPath is the part of a request that names a connection.
@@ -28,18 +29,21 @@ type ConnectionPath struct {
 func (s *service) wireConnection(c slipway.Connection) wire.Connection {
 	return wire.Connection{
 		Name: c.Name, Project: c.Project, Environment: c.Environment, Forge: c.Forge, BaseURL: c.BaseURL, WebhookURL: s.webhookURL(c),
-		AppID: c.AppID, CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt, LastDelivery: when(c.LastDelivery), RecoveredAt: when(c.RecoveredAt),
+		AppID: c.AppID, AppURL: c.AppURL, InstallURL: c.InstallURL(), CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt, LastDelivery: when(c.LastDelivery), RecoveredAt: when(c.RecoveredAt),
 		RecoverError: c.RecoverError,
 	}
 }
 
 // webhookURL is what people enter at the forge.
 func (s *service) webhookURL(c slipway.Connection) string {
-	base := ""
-	if s.WebhookURL != nil {
-		base = s.WebhookURL()
+	return s.ownURL() + c.WebhookPath()
+}
+
+func (s *service) ownURL() string {
+	if s.WebhookURL == nil {
+		return ""
 	}
-	return strings.TrimSuffix(base, "/") + c.WebhookPath()
+	return strings.TrimSuffix(s.WebhookURL(), "/")
 }
 
 func (s *service) listConnections(ctx context.Context, c slipway.Caller, in *struct {
@@ -65,7 +69,20 @@ func (s *service) createConnection(ctx context.Context, c slipway.Caller, in *st
 
 func (s *service) getConnection(ctx context.Context, c slipway.Caller, in *ConnectionPath) (*answer[wire.Connection], error) {
 	n, err := s.View.Connection(ctx, c, in.Connection)
-	return reply(s.wireConnection(n), err)
+	if err != nil {
+		return nil, err
+	}
+	out := s.wireConnection(n)
+	begun, err := s.View.AppCreation(ctx, c, in.Connection)
+	switch {
+	case err == nil:
+		out.AppBegun = &wire.AppBegun{
+			Organization: begun.Organization, Secret: begun.Project + "/" + begun.Environment + "/" + begun.Secret, BegunAt: begun.BegunAt, ExpiresAt: begun.ExpiresAt, Error: begun.Why,
+		}
+	case !slipway.Is(err, slipway.NotFound):
+		return nil, err
+	}
+	return reply(out, nil)
 }
 
 func (s *service) deleteConnection(ctx context.Context, c slipway.Caller, in *ConnectionPath) (*nothing, error) {
@@ -95,5 +112,21 @@ func (s *service) getAppManifest(ctx context.Context, c slipway.Caller, in *Conn
 	if err != nil {
 		return nil, err
 	}
-	return reply(appManifest(n, s.webhookURL(n)))
+	m, err := change.ManifestOf(n, s.ownURL(), "ORGANIZATION")
+	return reply(wire.AppManifest{RegisterURL: m.RegisterURL, ConvertURL: m.ConvertURL, Manifest: m.Manifest}, err)
+}
+
+func (s *service) takeApp(ctx context.Context, c slipway.Caller, in *struct {
+	ConnectionPath
+	Body wire.TakeApp
+},
+) (*answer[wire.AppTaken], error) {
+	t, err := s.Change.TakeApp(ctx, c, change.TakeAppInput{
+		Connection: in.Connection, Code: in.Body.Code, AppID: in.Body.AppID, AppKey: []byte(in.Body.AppKey),
+		AppPlace: change.AppPlace{Project: in.Body.Project, Environment: in.Body.Environment, Secret: in.Body.Secret},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply(wire.AppTaken{Connection: s.wireConnection(t.Connection), Secret: t.Secret.Name, In: t.In, KeptSecret: t.KeptHook}, nil)
 }

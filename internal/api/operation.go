@@ -100,6 +100,7 @@ var operations = []operation{
 	{id: "rotate-connection-secret", method: post, path: "/connections/{connection}/secret", role: write, status: 201, tag: "connections", summary: "Give a connection another webhook secret"},
 	{id: "list-deliveries", method: get, path: "/connections/{connection}/deliveries", role: read, status: 200, tag: "connections", summary: "List the newest deliveries of a connection"},
 	{id: "get-app-manifest", method: get, path: "/connections/{connection}/manifest", role: read, status: 200, tag: "connections", summary: "Show what GitHub makes the connection's App from"},
+	{id: "take-app", method: post, path: "/connections/{connection}/app", role: write, status: 200, tag: "connections", summary: "Give a connection its GitHub App, by a code that GitHub gave or by its key", timeout: forgeTimeout},
 
 	{id: "list-tasks", method: get, path: "/tasks", role: read, status: 200, tag: "tasks", summary: "List tasks, newest first"},
 	{id: "get-task", method: get, path: "/tasks/{task}", role: read, status: 200, tag: "tasks", summary: "Show a task with its steps", timeout: (maxWait + 10) * time.Second},

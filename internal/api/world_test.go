@@ -71,11 +71,11 @@ func newWorld(t *testing.T) *world {
 	go func() { defer close(ended); events.Run(running) }()
 	t.Cleanup(func() { stop(); <-ended })
 
-	changes := &change.Service{Store: db.Store, Box: box, Credentials: w.auth.Credentials,
+	changes := &change.Service{Store: db.Store, Box: box, Credentials: w.auth.Credentials, Apps: nobody{},
 		Redactor: func(values ...string) func(string) string { return redact.New(values...).String }}
 	handler := Handler(Dependencies{
 		Auth: w.auth, Change: changes, View: view.New(db.Store),
-		Events: stream0{events}, Jobs: w.jobs, Version: "1.2.3", Log: log, PrefectUI: func() string { return "http://prefect.example/" }, BundleBytes: 64 << 10, RequestBytes: 8 << 10, Stopping: w.stopping,
+		Events: stream0{events}, Jobs: w.jobs, Version: "1.2.3", WebhookURL: func() string { return "https://slipway.example.com/" }, Log: log, PrefectUI: func() string { return "http://prefect.example/" }, BundleBytes: 64 << 10, RequestBytes: 8 << 10, Stopping: w.stopping,
 	})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -148,6 +148,19 @@ func TestWhoMayDoWhat(t *testing.T) {
 			_, err := w.s.RotateConnectionSecret(ctx, c, RotateSecretInput{Name: "not-there"})
 			return err
 		}},
+		{"BeginApp", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			c.SessionID = "a session"
+			_, err := w.s.BeginApp(ctx, c, BeginAppInput{Connection: "not-there", Organization: "acme"})
+			return err
+		}},
+		{"FinishApp", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.FinishApp(ctx, c, FinishAppInput{Connection: "not-there", Code: "0123456789"})
+			return err
+		}},
+		{"TakeApp", slipway.ReadWrite, false, func(c slipway.Caller) error {
+			_, err := w.s.TakeApp(ctx, c, TakeAppInput{Connection: "not-there", Code: "0123456789"})
+			return err
+		}},
 		{"DeleteConnection", slipway.ReadWrite, false, func(c slipway.Caller) error { return w.s.DeleteConnection(ctx, c, "not-there") }},
 		{"CreateToken", slipway.ReadOnly, true, func(c slipway.Caller) error {
 			_, err := w.s.CreateToken(ctx, c, CreateTokenInput{Name: "x", Project: "shop"})

@@ -29,6 +29,9 @@ type Service struct {
 	Drivers  DriverChecker
 	Renderer Renderer
 
+	// Apps makes GitHub Apps of codes. Without it none can be made.
+	Apps AppMaker
+
 	BundleLimits spec.Limits // the zero value: spec.DefaultLimits
 }
 

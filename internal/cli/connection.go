@@ -14,7 +14,7 @@ import (
 func (s *session) connectionsCommand() *cobra.Command {
 	return group("connections", "Connect forges: webhook addresses, their secrets and deliveries", []string{"connection"},
 		s.connectionListCommand(), s.connectionCreateCommand(), s.connectionGetCommand(), s.connectionRotateCommand(),
-		s.connectionDeliveriesCommand(), s.connectionManifestCommand(),
+		s.connectionDeliveriesCommand(), s.connectionManifestCommand(), s.connectionAppCommand(),
 		s.removal("delete NAME", "Delete a connection with the record of its deliveries", s.completeConnections,
 			func(a string) string {
 				return fmt.Sprintf("delete the connection %s? what its forge sends is then refused", a)
@@ -174,7 +174,7 @@ func (s *session) connectionGetCommand() *cobra.Command {
 				if n.AppID != 0 {
 					app = fmt.Sprint(n.AppID)
 				}
-				s.fields("connection", n.Name, "scope", connectionScope(n), "forge", forgeOf(n), "webhook URL", n.WebhookURL, "App", app,
+				s.fields("connection", n.Name, "scope", connectionScope(n), "forge", forgeOf(n), "webhook URL", n.WebhookURL, "App", app, "install it at", n.InstallURL, "App begun", begun(n.AppBegun),
 					"last delivery", agoPtr(n.LastDelivery, "never"), "lost deliveries", recovery(n), "why not", n.RecoverError, "created", ago(n.CreatedAt)+" by "+n.CreatedBy)
 			})
 		},
@@ -244,7 +244,7 @@ webhook, what it may do, and the events that it hears.
 A browser posts it, as the form field manifest, to register_url with the
 organization's name put in. GitHub then gives a code, which is exchanged at
 convert_url for the App's ID, private key and webhook secret, within an hour.
-Enter them with  slipway connections create  and  rotate-secret --secret-stdin .`,
+slipway connections app  does all that.`,
 		RunE: func(c *cobra.Command, a []string) error {
 			cl, err := s.connect()
 			if err != nil {

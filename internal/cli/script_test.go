@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"worker": worker,
 			"look":   look,
 			"pool":   pool,
+			"app":    app,
 		},
 	})
 }
@@ -116,8 +117,8 @@ func setUp(env *testscript.Env) error {
 	ended := make(chan struct{})
 	go func() { defer close(ended); events.Run(ctx) }()
 	server := httptest.NewServer(api.Handler(api.Dependencies{
-		Auth: who, Change: &change.Service{Store: db.Store, Box: box, Credentials: who.Credentials},
-		View: view.New(db.Store), Events: broadcast{events}, Jobs: scriptForge{}, Version: "0.1.0", Log: log, Stopping: ctx.Done(),
+		Auth: who, Change: &change.Service{Store: db.Store, Box: box, Credentials: who.Credentials, Apps: scriptApps{}},
+		View: view.New(db.Store), Events: broadcast{events}, Jobs: scriptForge{}, WebhookURL: func() string { return "https://slipway.example.com" }, Version: "0.1.0", Log: log, Stopping: ctx.Done(),
 	}))
 	// Deferred functions run last first: the server goes before what it stands on.
 	env.Defer(func() { stop(); <-ended; server.Close() })

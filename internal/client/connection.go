@@ -44,3 +44,9 @@ func (c *Client) Deliveries(ctx context.Context, name string) ([]wire.Delivery, 
 func (c *Client) AppManifest(ctx context.Context, name string) (wire.AppManifest, error) {
 	return get[wire.AppManifest](ctx, c, "/connections/{connection}/manifest", name)
 }
+
+// TakeApp gives a connection its App. It is never repeated by itself: a code is good for
+// one exchange.
+func (c *Client) TakeApp(ctx context.Context, name string, in wire.TakeApp) (wire.AppTaken, error) {
+	return ask[wire.AppTaken](ctx, c, in, "/connections/{connection}/app", name)
+}

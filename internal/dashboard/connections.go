@@ -20,7 +20,8 @@ func (s *site) connections(r *request) error {
 
 type connectionModel struct {
 	slipway.Connection
-	Deliveries []slipway.Delivery // the newest
+	Begun      slipway.AppCreation // an App that is being made; zero: none is
+	Deliveries []slipway.Delivery  // the newest
 }
 
 // shownDeliveries is how many deliveries a page lists.
@@ -34,6 +35,9 @@ func (s *site) connection(r *request) error {
 	}
 	m := connectionModel{Connection: n}
 	if m.Deliveries, err = s.View.Deliveries(r.Context(), r.caller, name); err != nil {
+		return err
+	}
+	if m.Begun, err = s.View.AppCreation(r.Context(), r.caller, name); err != nil && !slipway.Is(err, slipway.NotFound) {
 		return err
 	}
 	m.Deliveries = m.Deliveries[:min(len(m.Deliveries), shownDeliveries)]

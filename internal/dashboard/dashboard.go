@@ -25,6 +25,7 @@ type Dependencies struct {
 
 	Jobs      joblog.Source    // fetches logs from the forge; nil: nothing does
 	Version   string           // of the server, at the foot of each page
+	URL       func() string    // under which people and forges reach us; nil or empty: not known
 	PrefectUI func() string    // the address of Prefect's own pages; nil or empty: no links to them
 	Log       *slog.Logger     // nil: none
 	Now       func() time.Time // nil: the real one
@@ -57,6 +58,8 @@ type Changes interface {
 	PlanRetry(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.RetryPlan, error)
 	RetryTask(ctx context.Context, c slipway.Caller, in change.RetryInput) (change.Accepted, error)
 	CancelTask(ctx context.Context, c slipway.Caller, id int64) (slipway.Task, error)
+	BeginApp(ctx context.Context, c slipway.Caller, in change.BeginAppInput) (change.BegunApp, error)
+	FinishApp(ctx context.Context, c slipway.Caller, in change.FinishAppInput) (change.AppTaken, error)
 	CreateUser(ctx context.Context, c slipway.Caller, in change.CreateUserInput) (slipway.User, error)
 	UpdateUser(ctx context.Context, c slipway.Caller, in change.UpdateUserInput) (slipway.User, error)
 	CreateToken(ctx context.Context, c slipway.Caller, in change.CreateTokenInput) (change.NewToken, error)
@@ -83,6 +86,7 @@ type Views interface {
 	Job(ctx context.Context, c slipway.Caller, host string, id int64) (view.JobPage, error)
 	Connections(ctx context.Context, c slipway.Caller, f view.ConnectionFilter) ([]slipway.Connection, error)
 	Connection(ctx context.Context, c slipway.Caller, name string) (slipway.Connection, error)
+	AppCreation(ctx context.Context, c slipway.Caller, name string) (slipway.AppCreation, error)
 	Deliveries(ctx context.Context, c slipway.Caller, name string) ([]slipway.Delivery, error)
 	Audit(ctx context.Context, c slipway.Caller, f view.AuditFilter, p view.Page) (view.List[slipway.Audit], error)
 }
@@ -130,6 +134,9 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("POST /runners/new/deploy", s.signedIn(s.doDeployNewPool))
 	mux.HandleFunc("GET /connections", s.signedIn(s.connections))
 	mux.HandleFunc("GET /connections/{name}", s.signedIn(s.connection))
+	mux.HandleFunc("GET /connections/{name}/app", s.signedIn(s.newApp))
+	mux.HandleFunc("POST /connections/{name}/app", s.signedIn(s.doBeginApp))
+	mux.HandleFunc("GET /connections/{name}/app/made", s.signedIn(s.appMade))
 	mux.HandleFunc("GET /jobs/{host}/{job}", s.signedIn(s.job))
 	mux.HandleFunc("GET /jobs/{host}/{job}/steps", s.signedIn(s.jobSteps))
 	mux.HandleFunc("GET /jobs/{host}/{job}/log", s.signedIn(s.jobLog))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -11,16 +12,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"slipway.dev/slipway/internal/auth"
 	"slipway.dev/slipway/internal/change"
+	"slipway.dev/slipway/internal/secret"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 	"slipway.dev/slipway/internal/store/sqlite"
 	"slipway.dev/slipway/internal/task"
 	"slipway.dev/slipway/internal/view"
+	"slipway.dev/slipway/internal/webhook"
 )
 
 // world is a server of the pages over a real SQLite database, with the real auth, change,
@@ -32,8 +36,27 @@ type world struct {
 	change *change.Service
 	server *httptest.Server
 	secret string // of the first start
+	log    journal
 
 	ada, grace, kurt slipway.User // administrator, read/write, read-only
+}
+
+// journal keeps what the pages log.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 const password = "correct horse battery"
@@ -55,21 +78,30 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(w.auth.Close)
 	file, err := w.auth.EnsureSetupSecret(context.Background())
 	w.must(err)
-	secret, err := os.ReadFile(file)
+	first, err := os.ReadFile(file)
 	w.must(err)
-	w.secret = strings.TrimSpace(string(secret))
-	w.change = &change.Service{Store: w.store, Credentials: w.auth.Credentials}
+	w.secret = strings.TrimSpace(string(first))
+	box, err := secret.LoadOrCreate(filepath.Join(dir, "secret.key"), true)
+	w.must(err)
+	w.change = &change.Service{Store: w.store, Box: box, Credentials: w.auth.Credentials}
 
 	events := task.NewEvents(w.store, nil)
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() { defer close(ran); events.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-ran })
-	w.server = httptest.NewServer(Handler(Dependencies{
-		Auth: w.auth, Change: w.change, View: view.New(w.store), Jobs: forgeOfTests{}, Version: "test", PrefectUI: func() string { return "http://127.0.0.1:4200" },
+	pages := http.NewServeMux()
+	door := webhook.New(webhook.Config{Change: w.change})
+	took := make(chan struct{})
+	go func() { defer close(took); door.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-took })
+	pages.Handle("/webhooks/", door)
+	pages.Handle("/", Handler(Dependencies{
+		Auth: w.auth, Change: w.change, View: view.New(w.store), Jobs: forgeOfTests{}, Version: "test", URL: func() string { return w.server.URL }, Log: slog.New(slog.NewTextHandler(&w.log, nil)), PrefectUI: func() string { return "http://127.0.0.1:4200" },
 		Subscribe: func() (<-chan slipway.Event, func()) { s := events.Subscribe(); return s.C, s.Close },
 		Stopping:  ctx.Done(),
 	}))
+	w.server = httptest.NewServer(pages)
 	t.Cleanup(w.server.Close)
 	t.Cleanup(stop) // first: the streams end with it
 	return w

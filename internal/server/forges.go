@@ -1,11 +1,14 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"os"
 
+	"slipway.dev/slipway/internal/change"
+	"slipway.dev/slipway/internal/outside/forge/github"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -29,4 +32,15 @@ func forgeTransport(caFile string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one, unless a program replaces it
 	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return t, nil
+}
+
+// apps shows package change the forge's half of making an App.
+type apps struct{ clients *github.Clients }
+
+func (a apps) MakeApp(ctx context.Context, baseURL, code string) (change.MadeApp, error) {
+	made, err := a.clients.MakeApp(ctx, baseURL, code)
+	if err != nil {
+		return change.MadeApp{}, err
+	}
+	return change.MadeApp{ID: made.ID, URL: made.URL, PrivateKey: []byte(made.PrivateKey), WebhookSecret: []byte(made.WebhookSecret)}, nil
 }

@@ -28,7 +28,7 @@ func (s *Server) mount(mux *http.ServeMux) {
 			sub := s.Events.Subscribe()
 			return sub.C, sub.Close
 		},
-		Jobs: s.jobForge(), Version: s.Version, PrefectUI: s.prefectUI, Log: s.log, Stopping: s.stopping,
+		Jobs: s.jobForge(), Version: s.Version, URL: s.webhookURL, PrefectUI: s.prefectUI, Log: s.log, Stopping: s.stopping,
 	}))
 }
 

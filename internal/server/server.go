@@ -119,6 +119,7 @@ func Open(ctx context.Context, c config.Config, version string, out, logTo io.Wr
 		return nil, err
 	}
 	s.forges = &github.Clients{UserAgent: "slipway/" + version, Transport: transport}
+	s.Change.Apps = apps{s.forges}
 	s.metrics = newMetrics(s.Store, s.forges, version, s.log)
 	s.openWebhooks()
 	if c.Role.Works() {

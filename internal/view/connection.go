@@ -36,6 +36,17 @@ func (r *Reader) Connection(ctx context.Context, c slipway.Caller, name string) 
 	return read(ctx, r, c, func(tx *store.Tx) (slipway.Connection, error) { return connection(ctx, tx, c, name) })
 }
 
+// AppCreation returns the App that is being made for a connection, or NotFound.
+func (r *Reader) AppCreation(ctx context.Context, c slipway.Caller, name string) (slipway.AppCreation, error) {
+	return read(ctx, r, c, func(tx *store.Tx) (slipway.AppCreation, error) {
+		n, err := connection(ctx, tx, c, name)
+		if err != nil {
+			return slipway.AppCreation{}, err
+		}
+		return tx.AppCreation(ctx, n.ID)
+	})
+}
+
 // recentDeliveries is how many deliveries people look at.
 const recentDeliveries = 200
 

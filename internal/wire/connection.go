@@ -14,6 +14,9 @@ type Connection struct {
 	BaseURL      string     `json:"base_url,omitempty" doc:"Of a GitHub Enterprise Server; absent: github.com."`
 	WebhookURL   string     `json:"webhook_url" doc:"What to enter as the webhook's URL at the forge."`
 	AppID        int64      `json:"app_id,omitempty" doc:"Of the GitHub App whose webhook it is."`
+	AppURL       string     `json:"app_url,omitempty" doc:"The App's page at the forge, when it is known."`
+	InstallURL   string     `json:"install_url,omitempty" doc:"Where the App is given its repositories, when it is known."`
+	AppBegun     *AppBegun  `json:"app_begun,omitempty" doc:"An App that is being made; only when one connection is asked for."`
 	CreatedBy    string     `json:"created_by"`
 	CreatedAt    time.Time  `json:"created_at"`
 	LastDelivery *time.Time `json:"last_delivery,omitempty" doc:"When the newest delivery was taken."`
@@ -62,4 +65,31 @@ type AppManifest struct {
 	RegisterURL string          `json:"register_url" doc:"Where the manifest is posted to by a browser, as the form field manifest; for an organization's App put its name in."`
 	ConvertURL  string          `json:"convert_url" doc:"Where the code that GitHub then gives is exchanged for the App's ID, key and webhook secret, within an hour."`
 	Manifest    json.RawMessage `json:"manifest"`
+}
+
+// AppBegun is an App that is being made at the forge, in somebody's browser.
+type AppBegun struct {
+	Organization string    `json:"organization,omitempty"`
+	Secret       string    `json:"secret" doc:"Under which its credential is to be saved." example:"shop/production/acme-app"`
+	BegunAt      time.Time `json:"begun_at"`
+	ExpiresAt    time.Time `json:"expires_at" doc:"GitHub takes its code no longer."`
+	Error        string    `json:"error,omitempty" doc:"What became of the last attempt to exchange the code."`
+}
+
+// TakeApp gives a connection its App: by a code, or by what the App's page shows.
+type TakeApp struct {
+	Code        string `json:"code,omitempty" maxLength:"200" writeOnly:"true" doc:"That GitHub gave for the manifest; it is exchanged for the App, once."`
+	AppID       int64  `json:"app_id,omitempty" minimum:"1" doc:"In place of a code: of an App that is there,"`
+	AppKey      string `json:"app_key,omitempty" maxLength:"32768" writeOnly:"true" doc:"with its private key, PEM."`
+	Project     string `json:"project,omitempty" maxLength:"40" doc:"With environment: where its credential is saved. Absent: the connection's own."`
+	Environment string `json:"environment,omitempty" maxLength:"40"`
+	Secret      string `json:"secret,omitempty" maxLength:"40" example:"acme-app" doc:"The name that the credential is saved under. Absent: the connection's with -app."`
+}
+
+// AppTaken is a connection with its App.
+type AppTaken struct {
+	Connection Connection `json:"connection"`
+	Secret     string     `json:"secret" doc:"What runner pools name as their credential." example:"acme-app"`
+	In         string     `json:"in" doc:"The environment of the secret." example:"shop/production"`
+	KeptSecret bool       `json:"kept_webhook_secret,omitempty" doc:"The forge gave no webhook secret; the connection's own goes on, and must stand on the App's page."`
 }

@@ -2,7 +2,8 @@
 // tell: single-use configurations, names that are taken, jobs that go to any runner with
 // their labels, a busy flag that lags, reruns that wait for the run's end, deliveries that
 // are lost and repeated. It implements the contract, and Handler speaks it as GitHub's REST
-// API, so that the real client can be pointed at it. RunnerHandler is the runner's side,
+// API, with the two pages on which a person makes an App of a manifest, so that the real
+// client and a browser can be pointed at it. RunnerHandler is the runner's side,
 // for programs that stand in for GitHub's runner; AddWebhook sends signed deliveries; and
 // AdminHandler plays the people and the weather.
 //

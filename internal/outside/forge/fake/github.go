@@ -25,6 +25,7 @@ type GitHub struct {
 	runs     map[int64]*run
 	jobs     map[int64]*job
 	hooks    map[int64]*hook
+	apps     []*app
 	logs     map[int64]string
 	sent     []*delivery
 	pending  []*delivery // on their way, for a receiver that answers later

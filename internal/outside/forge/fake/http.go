@@ -79,6 +79,7 @@ func (g *GitHub) Handler() http.Handler {
 	mux.HandleFunc("POST /api/v3/app/hook/deliveries/{id}/attempts", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, g.Redeliver(r.Context(), forge.Hook{App: true}, number(r, "id")), http.StatusAccepted, map[string]any{})
 	})
+	g.serveApps(mux)
 	return g.weather(mux)
 }
 

@@ -24,7 +24,7 @@ import (
 
 const help = `fakegithub is a GitHub in memory, for trying out runner pools without one.
 
-It speaks the REST API below /api/v3, gives jobs to stand-in runners (test/world/cmd/standin) and sends signed
+It speaks the REST API below /api/v3, has the two pages on which a person makes an App of a manifest, gives jobs to stand-in runners (test/world/cmd/standin) and sends signed
 webhook deliveries. What it holds is gone when it ends. Any credential is accepted.
 
     fakegithub --repository team/app --runners 10.215.0.1:8090 --hook team=http://127.0.0.1:8080/webhooks/github/1

@@ -1,0 +1,459 @@
+package change
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/store"
+)
+
+// AppMaker exchanges a code for the GitHub App that it stands for. It is the forge, as far
+// as this package has to know it.
+type AppMaker interface {
+	// MakeApp fails with NotFound when the forge does not know the code (any more), and with
+	// Unavailable when it gave no answer: then the code may be used up.
+	MakeApp(ctx context.Context, baseURL, code string) (MadeApp, error)
+}
+
+// MadeApp is an App that a forge made. Its secrets are in this answer and in no other.
+type MadeApp struct {
+	ID            int64
+	URL           string // its page; may be empty
+	PrivateKey    []byte // PEM
+	WebhookSecret []byte // empty: the forge gave none
+}
+
+// AppPlace is where the credential of an App is saved: a secret that runner pools name.
+type AppPlace struct {
+	Project, Environment string // empty: those of the connection
+	Secret               string // empty: the connection's name with -app
+}
+
+// BeginAppInput asks to make an App for a connection, in the caller's browser.
+type BeginAppInput struct {
+	Connection   string
+	Organization string
+	AppPlace
+}
+
+// BegunApp is an App that is being made, with what the forge is to bring back.
+type BegunApp struct {
+	slipway.Connection
+	Creation slipway.AppCreation
+	State    string // unguessable; kept as a hash
+}
+
+// FinishAppInput is what a browser brings back from the forge.
+type FinishAppInput struct{ Connection, State, Code string }
+
+// TakeAppInput gives a connection an App without a browser of ours: by the code that the
+// forge gave, or by what its page shows.
+type TakeAppInput struct {
+	Connection string
+	AppPlace
+	Code   string
+	AppID  int64  // in place of Code,
+	AppKey []byte // with its private key, PEM
+}
+
+// AppTaken is a connection with its App.
+type AppTaken struct {
+	slipway.Connection
+	Secret slipway.Secret // that holds the App's credential
+	In     string         // the environment of the secret
+	// KeptHook is set when the forge gave no webhook secret: the one before goes on.
+	KeptHook bool
+}
+
+const (
+	// appWithin is how long a person has at the forge. Its code lasts as long.
+	appWithin = time.Hour
+	// askWithin is when an exchange that has not ended was cut off: a process died in it. It
+	// is longer than the forge and our own database may take together.
+	askWithin = time.Minute
+)
+
+var (
+	organizationForm = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})$`)
+	codeForm         = regexp.MustCompile(`^[A-Za-z0-9_-]{8,200}$`)
+)
+
+// BeginApp begins to make an App for a connection, in place of one that was begun before.
+// Only a browser can go on with it: what comes back is held against its session.
+func (s *Service) BeginApp(ctx context.Context, c slipway.Caller, in BeginAppInput) (out BegunApp, err error) {
+	if err := need(c, slipway.ReadWrite); err != nil {
+		return out, err
+	}
+	if c.SessionID == "" {
+		return out, slipway.Errorf(slipway.Invalid, "an App is made in a browser that is signed in").WithHint("open the connection's page, or give the code that GitHub gave")
+	}
+	var f faults
+	if !organizationForm.MatchString(in.Organization) {
+		f.add("organization", "it is not the name of an organization", "copy it from the address of its page: https://github.com/NAME")
+	}
+	if err := f.err("the App"); err != nil {
+		return out, err
+	}
+	out.State = rand.Text() + rand.Text()
+	err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
+		if out.Connection, err = connection(ctx, tx, c, in.Connection); err != nil {
+			return err
+		}
+		a, err := prepareApp(ctx, tx, c, out.Connection, in.AppPlace)
+		if err != nil {
+			return err
+		}
+		a.Organization, a.StateHash, a.Session = in.Organization, hashState(out.State), c.SessionID
+		if out.Creation, err = tx.PutAppCreation(ctx, a); err != nil {
+			return err
+		}
+		return record(ctx, tx, c, deed{"connection.begin-app", "connection", out.ID, out.Name, nil,
+			facts{"organization": in.Organization, "secret": a.Project + "/" + a.Environment + "/" + a.Secret}})
+	})
+	return out, err
+}
+
+func hashState(state string) []byte {
+	sum := sha256.Sum256([]byte(state))
+	return sum[:]
+}
+
+// prepareApp refuses what could not be finished, before anybody goes to the forge.
+func prepareApp(ctx context.Context, tx *store.Tx, c slipway.Caller, n slipway.Connection, p AppPlace) (a slipway.AppCreation, err error) {
+	if err := withoutApp(n); err != nil {
+		return a, err
+	}
+	if p.Project == "" && p.Environment == "" {
+		p.Project, p.Environment = n.Project, n.Environment
+	}
+	if p.Secret == "" {
+		p.Secret = strings.TrimSuffix(n.Name[:min(len(n.Name), slipway.MaxName-len("-app"))], "-") + "-app"
+	}
+	var f faults
+	if p.Project == "" || p.Environment == "" {
+		f.add("environment", "it is missing", "name the environment whose pools are to use the App, as project/environment")
+	}
+	f.is("secret", slipway.CheckName("a secret", p.Secret))
+	if err := f.err("the App"); err != nil {
+		return a, err
+	}
+	e, err := environment(ctx, tx, c, p.Project, p.Environment)
+	if err != nil {
+		return a, err
+	}
+	if _, err := tx.Secret(ctx, e.ID, p.Secret); err == nil {
+		return a, slipway.Errorf(slipway.Conflict, "there is a secret %s in %s already", p.Secret, e.Ref()).WithHint("choose another name for the App's credential")
+	} else if !slipway.Is(err, slipway.NotFound) {
+		return a, err
+	}
+	if err := unasked(ctx, tx, n); err != nil {
+		return a, err
+	}
+	return slipway.AppCreation{
+		ConnectionID: n.ID, EnvironmentID: e.ID, Project: e.Project, Environment: e.Name, Secret: p.Secret, UserID: c.UserID, ExpiresAt: tx.Now.Add(appWithin),
+	}, nil
+}
+
+func withoutApp(n slipway.Connection) error {
+	if n.AppID != 0 {
+		return slipway.Errorf(slipway.Conflict, "the connection %s has its App already: %d", n.Name, n.AppID).
+			WithHint("make another connection for another App: slipway connections create")
+	}
+	return nil
+}
+
+// unasked refuses while a code of the connection is being exchanged.
+func unasked(ctx context.Context, tx *store.Tx, n slipway.Connection) error {
+	a, err := tx.AppCreation(ctx, n.ID)
+	switch {
+	case slipway.Is(err, slipway.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case !a.AskedAt.IsZero() && tx.Now.Sub(a.AskedAt) < askWithin:
+		return slipway.Errorf(slipway.Conflict, "GitHub is being asked for the App of the connection %s", n.Name).WithHint("look again in a minute")
+	}
+	return nil
+}
+
+// FinishApp exchanges the code that a browser brought back. The exchange is on record
+// before GitHub is asked, and a browser that goes away does not end it: what GitHub answers
+// is shown once.
+func (s *Service) FinishApp(ctx context.Context, c slipway.Caller, in FinishAppInput) (out AppTaken, err error) {
+	if err := need(c, slipway.ReadWrite); err != nil {
+		return out, err
+	}
+	if err := checkCode(in.Code); err != nil {
+		return out, err
+	}
+	var n slipway.Connection
+	var a slipway.AppCreation
+	err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
+		if n, err = connection(ctx, tx, c, in.Connection); err != nil {
+			return err
+		}
+		if err := withoutApp(n); err != nil {
+			return err
+		}
+		a, err = tx.AppCreation(ctx, n.ID)
+		if err != nil && !slipway.Is(err, slipway.NotFound) {
+			return err
+		}
+		// One answer to all that does not fit: which part it was helps nobody but who guesses.
+		if err != nil || c.SessionID == "" || a.Session != c.SessionID || a.UserID != c.UserID || subtle.ConstantTimeCompare(a.StateHash, hashState(in.State)) != 1 {
+			return slipway.Errorf(slipway.Forbidden, "this way back from GitHub does not belong to an App that was begun here in this session").
+				WithHint("begin again; an App that GitHub has made by now can be deleted there")
+		}
+		if !tx.Now.Before(a.ExpiresAt) {
+			return slipway.Errorf(slipway.Conflict, "the hour in which GitHub exchanges its code is over").WithHint("begin again; an App that GitHub has made by now can be deleted there")
+		}
+		a, err = ask(ctx, tx, n, a)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	return s.exchange(ctx, c, n, a, in.Code)
+}
+
+func checkCode(code string) error {
+	if !codeForm.MatchString(code) {
+		return invalid("code", "it is none of GitHub's", "copy it whole: it stands behind code= in the address to which GitHub leads back")
+	}
+	return nil
+}
+
+// ask notes that GitHub is about to be asked. One exchange alone gets past it.
+func ask(ctx context.Context, tx *store.Tx, n slipway.Connection, a slipway.AppCreation) (slipway.AppCreation, error) {
+	if err := unasked(ctx, tx, n); err != nil {
+		return a, err
+	}
+	cutOff := !a.AskedAt.IsZero()
+	if err := tx.MoveAppCreation(ctx, a, tx.Now, a.Lost || cutOff, ""); err != nil {
+		return a, err
+	}
+	return tx.AppCreation(ctx, n.ID)
+}
+
+// TakeApp gives a connection an App without a session: its caller has proved who it is by
+// a token, which no other site can have a browser send.
+func (s *Service) TakeApp(ctx context.Context, c slipway.Caller, in TakeAppInput) (out AppTaken, err error) {
+	if err := need(c, slipway.ReadWrite); err != nil {
+		return out, err
+	}
+	var f faults
+	switch {
+	case (in.Code == "") == (in.AppID == 0):
+		f.add("code", "one of code and app_id is needed", "give the code that GitHub gave, or the App ID with its private key")
+	case in.AppID < 0:
+		f.add("app_id", "it is negative", "copy the App ID from the App's page")
+	case in.AppID > 0:
+		checkAppKey(&f, in.AppKey)
+	case len(in.AppKey) > 0:
+		f.add("app_key", "it is given beside a code", "leave it out: the code is exchanged for the key")
+	}
+	if err := f.err("the App"); err != nil {
+		return out, err
+	}
+	if in.AppID == 0 {
+		if err := checkCode(in.Code); err != nil {
+			return out, err
+		}
+	}
+	var n slipway.Connection
+	var a slipway.AppCreation
+	err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
+		if n, err = connection(ctx, tx, c, in.Connection); err != nil {
+			return err
+		}
+		if a, err = prepareApp(ctx, tx, c, n, in.AppPlace); err != nil {
+			return err
+		}
+		before, err := tx.AppCreation(ctx, n.ID)
+		if err != nil && !slipway.Is(err, slipway.NotFound) {
+			return err
+		}
+		a.Organization, a.Lost = before.Organization, before.Lost || !before.AskedAt.IsZero()
+		a.StateHash = hashState(rand.Text()) // nobody comes back with it
+		if in.AppID == 0 {
+			a.AskedAt = tx.Now
+		}
+		a, err = tx.PutAppCreation(ctx, a)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	if in.AppID == 0 {
+		return s.exchange(ctx, c, n, a, in.Code)
+	}
+	err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
+		out, err = s.keepApp(ctx, tx, c, n, a, MadeApp{ID: in.AppID, PrivateKey: in.AppKey})
+		return err
+	})
+	return out, err
+}
+
+// exchange asks GitHub, and keeps what it answers.
+func (s *Service) exchange(ctx context.Context, c slipway.Caller, n slipway.Connection, a slipway.AppCreation, code string) (out AppTaken, err error) {
+	ctx = context.WithoutCancel(ctx) // the answer is shown once, whoever waits for it
+	made, err := s.makeApp(ctx, n, code)
+	if err != nil {
+		return out, s.unmade(ctx, n, a, err)
+	}
+	// Only the database may be away now, and for how long is worth waiting: there is no other
+	// copy of the key.
+	for wait := 100 * time.Millisecond; ; wait *= 2 {
+		err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
+			out, err = s.keepApp(ctx, tx, c, n, a, made)
+			return err
+		})
+		if err == nil || slipway.Is(err, slipway.NotFound) || slipway.Is(err, slipway.Conflict) || wait > 5*time.Second {
+			break
+		}
+		time.Sleep(wait)
+	}
+	if err == nil {
+		return out, nil
+	}
+	kind, cause := slipway.KindOf(err), "it could not be stored"
+	var person *slipway.Error
+	if errors.As(err, &person) && kind != slipway.Internal {
+		cause = person.Msg
+	}
+	return AppTaken{}, &slipway.Error{
+		Kind: kind, Err: err, Msg: fmt.Sprintf("GitHub made the App %d, and its key was lost: %s", made.ID, cause),
+		Hint: fmt.Sprintf("make a new key on the App's page %s and give it with  slipway connections app %s --app-id %d --app-key-file FILE , or delete the App there", made.URL, n.Name, made.ID),
+	}
+}
+
+func (s *Service) makeApp(ctx context.Context, n slipway.Connection, code string) (MadeApp, error) {
+	if s.Apps == nil {
+		return MadeApp{}, slipway.Errorf(slipway.Unavailable, "this server does not reach the forge")
+	}
+	made, err := s.Apps.MakeApp(ctx, n.BaseURL, code)
+	if err != nil {
+		return made, err
+	}
+	if made.ID <= 0 || !rsaKey(made.PrivateKey) {
+		return made, slipway.Errorf(slipway.Unavailable, "GitHub's answer has no App in it")
+	}
+	return made, nil
+}
+
+// unmade notes that an exchange came to nothing, and says what there is to do.
+func (s *Service) unmade(ctx context.Context, n slipway.Connection, a slipway.AppCreation, cause error) error {
+	kind := slipway.KindOf(cause)
+	unknown := kind == slipway.Unavailable || kind == slipway.Internal // it may have been done all the same
+	e := &slipway.Error{Kind: kind, Err: cause}
+	var person *slipway.Error
+	if errors.As(cause, &person) {
+		e.RetryAfter = person.RetryAfter
+	}
+	again := "try again within the hour: reload the page, or give its code with  slipway connections app " + n.Name + " --code CODE"
+	switch {
+	case unknown:
+		e.Kind, e.Msg = slipway.Unavailable, "GitHub gave no answer that was understood; whether it has taken the code is not known"
+		e.Hint = again
+	case kind == slipway.NotFound || kind == slipway.Invalid:
+		e.Kind, e.Msg = slipway.Conflict, "GitHub does not know the code: it was used, or its hour is over"
+		e.Hint = "begin again; an App that GitHub has made by now can be deleted there"
+		if a.Lost {
+			e.Msg = "GitHub does not know the code any more, and an answer was lost before: the App is there, and its key cannot be fetched again"
+			e.Hint = "make a new key on the App's page at GitHub and give it with  slipway connections app " + n.Name + " --app-id ID --app-key-file FILE , or delete the App there and begin again"
+		}
+	case person != nil:
+		e.Msg, e.Hint = person.Msg, again
+	}
+	err := s.Store.InTx(ctx, func(tx *store.Tx) error {
+		return tx.MoveAppCreation(ctx, a, time.Time{}, a.Lost || unknown, e.Msg)
+	})
+	if err != nil && !isStale(err) {
+		return errors.Join(e, err)
+	}
+	return e
+}
+
+// keepApp gives the connection its App: the key and the webhook's secret are sealed, and
+// the credential is saved for pools, all in one.
+func (s *Service) keepApp(ctx context.Context, tx *store.Tx, c slipway.Caller, n slipway.Connection, a slipway.AppCreation, made MadeApp) (out AppTaken, err error) {
+	if out.Connection, err = tx.Connection(ctx, n.ID); err != nil {
+		return out, err
+	}
+	sealed, err := tx.ConnectionSecrets(ctx, n.ID)
+	if err != nil {
+		return out, err
+	}
+	hook, err := s.openHook(ctx, tx, n.Hook, sealed.Hook)
+	if err != nil && len(made.WebhookSecret) == 0 {
+		return out, err
+	}
+	if out.KeptHook = len(made.WebhookSecret) == 0; !out.KeptHook {
+		next := hookSecrets{Current: string(made.WebhookSecret)}
+		if err == nil { // one that cannot be opened any more is no reason to refuse a new one
+			next.Before, next.Until = hook.Current, tx.Now.Add(SecretOverlap)
+		}
+		hook = next
+	}
+	again, err := s.sealConnection(ctx, tx, n.Hook, hook, made.PrivateKey)
+	if err != nil {
+		return out, err
+	}
+	if err := tx.SetConnectionApp(ctx, n.ID, made.ID, made.URL, again); err != nil {
+		return out, err
+	}
+	if out.Secret, err = s.keepCredential(ctx, tx, c, a, made); err != nil {
+		return out, err
+	}
+	if err := tx.DeleteAppCreation(ctx, n.ID); err != nil {
+		return out, err
+	}
+	if err := s.wake(ctx, tx, slipway.WakeRecover, n.ID); err != nil {
+		return out, err
+	}
+	out.In = slipway.EnvironmentRef(a.Project, a.Environment)
+	out.AppID, out.AppURL = made.ID, made.URL
+	return out, record(ctx, tx, c, deed{"connection.take-app", "connection", n.ID, n.Name, connectionFacts(n), connectionFacts(out.Connection)})
+}
+
+// keepCredential saves the App as the credential that runner pools name. Somebody may have
+// taken the name meanwhile; the key must not be lost over that, so another one is found.
+func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c slipway.Caller, a slipway.AppCreation, made MadeApp) (out slipway.Secret, err error) {
+	number := strconv.FormatInt(made.ID, 10)
+	// The App's number, as the search for lost deliveries has it: both then share one budget.
+	value, err := json.Marshal(map[string]string{"app": number, "private_key": string(made.PrivateKey)})
+	if err != nil {
+		return out, fmt.Errorf("write the App as a credential: %w", err)
+	}
+	name := a.Secret
+	if _, err := tx.Secret(ctx, a.EnvironmentID, name); err == nil {
+		name = strings.TrimSuffix(name[:min(len(name), slipway.MaxName-len(number)-1)], "-") + "-" + number
+	} else if !slipway.Is(err, slipway.NotFound) {
+		return out, err
+	}
+	place, err := SecretPlace(ctx, tx, a.EnvironmentID, name)
+	if err != nil {
+		return out, err
+	}
+	sealed, err := s.Box.Seal(place, value)
+	if err != nil {
+		return out, err
+	}
+	if out, err = tx.PutSecret(ctx, a.EnvironmentID, name, sealed, c.UserName); err != nil {
+		return out, err
+	}
+	if err := s.wakePoolsWith(ctx, tx, a.EnvironmentID, name); err != nil {
+		return out, err
+	}
+	return out, record(ctx, tx, c, deed{"secret.set", "secret", out.ID, a.Project + "/" + a.Environment + "/" + name, nil, facts{"version": out.Version}})
+}
