@@ -75,6 +75,18 @@ func TestDeliveriesMoveJobsAndWakePools(t *testing.T) {
 				d.Job.Conclusion = "skipped"
 				return d
 			}()}, "taken", both},
+			{"ARC#4315, ARC PR#4594: of a rerun of what failed, a job that had succeeded is told once more, with a new ID", []Delivery{func() Delivery {
+				d := word(whole, "d3", 10, completed, "slipway")
+				d.Job.Attempt, d.Job.Conclusion = 2, "success"
+				return d
+			}()}, "taken unseen", append(slices.Clone(both), "forge-job-look 10")},
+			{"ARC PR#2520: it is cancelled while it is queued", []Delivery{word(whole, "d4", 11, queued, "slipway"), func() Delivery {
+				d := word(whole, "d5", 11, completed, "slipway")
+				d.Job.Conclusion = "cancelled"
+				return d
+			}()}, "taken, taken", both},
+			{"cdk-github-runners PR#416: it waits for an approval, and is queued when it has it", []Delivery{word(whole, "d6", 12, slipway.JobWaiting, "slipway"), word(whole, "d7", 12, queued, "slipway")},
+				"taken, taken", both},
 			{"a job of the forge's own machines", []Delivery{word(whole, "e1", 7, queued, "ubuntu-latest")}, "ignored", nil},
 			{"no labels match nothing", []Delivery{word(whole, "e2", 8, queued)}, "ignored", nil},
 			{"self-hosted, and no pool has the label yet: it is kept", []Delivery{word(whole, "e3", 9, queued, "self-hosted", "gpu")}, "taken", nil},
@@ -108,7 +120,7 @@ func TestDeliveriesMoveJobsAndWakePools(t *testing.T) {
 				ids = append(ids, j.ID)
 			}
 			slices.Sort(ids)
-			if d := cmp.Diff(ids, []int64{1, 2, 3, 9}); d != "" {
+			if d := cmp.Diff(ids, []int64{1, 2, 3, 9, 12}); d != "" {
 				w.Errorf("garm#47: demand: got, want (-, +):\n%s", d)
 			}
 			p, err2 := tx.RunnerPool(ctx, one.ID)

@@ -309,6 +309,7 @@ func TestADeletionTakesThePoolsAndACancelledOneGivesThemBack(t *testing.T) {
 	})
 }
 
+// ARC#4484, ARC#427: a cleanup that cannot end is given up by a person, and that is on record.
 func TestRunnersThatCannotBeCleanedUpAreGivenUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(w *world) {

@@ -216,6 +216,30 @@ func TestQueuedJobsAreFoundWithoutDeliveries(t *testing.T) {
 	}
 }
 
+// ARC#3953, ARC#3420, ARC#4027: the one number that was trusted said that nothing waits. Here
+// the rows of demand are lost, and the forge, asked anew, is the second source.
+func TestDemandThatWasLostIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	jobs := l.forge.Queue(app, []string{"slipway"})
+	l.ok(l.r.poll(l.Context()))
+	l.ok(l.store.InTx(l.Context(), func(tx *store.Tx) error {
+		n, err := tx.PruneJobs(l.Context(), l.now.Add(time.Hour), 10)
+		if n != 1 {
+			t.Errorf("%d rows were lost, want 1", n)
+		}
+		return err
+	}))
+	if got := l.demand(); len(got) != 0 {
+		t.Fatalf("demand = %v: nothing is shown", got)
+	}
+	l.now = l.now.Add(RecoveryEvery)
+	l.ok(l.r.poll(l.Context()))
+	if got := l.demand(); len(got) != 1 || got[0] != jobs[0] {
+		t.Errorf("demand = %v, want %d", got, jobs[0])
+	}
+}
+
 func TestPollsLeaveTheRestOfABudgetToRunners(t *testing.T) {
 	t.Parallel()
 	l := newLossy(t)

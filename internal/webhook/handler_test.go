@@ -170,7 +170,7 @@ func TestDeliveriesAreTakenOrRefused(t *testing.T) {
 		says   string
 	}{
 		{"github/docs#3567 (a): a body with an emoji, signed over its bytes", o.request("one", "g-1", oneSecret, job(1)), 200, "taken"},
-		{"github/docs#3567 (b): a signature over the same JSON written otherwise", o.request("one", "g-2", oneSecret, job(1), set(SignatureHeader, Sign(rewritten, []byte(oneSecret)))), 401, "not signed"},
+		{"github/docs#3567, octokit/webhooks.js#1155 (b): a signature over the same JSON written otherwise", o.request("one", "g-2", oneSecret, job(1), set(SignatureHeader, Sign(rewritten, []byte(oneSecret)))), 401, "not signed"},
 		{"github/docs#3567 (c): only the old signature of SHA-1", o.request("one", "g-3", oneSecret, job(1), set(SignatureHeader, ""), set("X-Hub-Signature", "sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59")), 401, "not signed"},
 		{"frain-dev/convoy#2392 (d): a form", o.request("one", "g-4", oneSecret, form, set("Content-Type", "application/x-www-form-urlencoded")), 200, "taken"},
 		{"(e) 25 MB", o.request("one", "g-5", oneSecret, padded(MaxBody)), 200, "taken"},

@@ -134,6 +134,7 @@ func TestRunnerPodRunsInTheSandboxOnly(t *testing.T) {
 	if d.RestartPolicy == nil || *d.RestartPolicy != corev1.ContainerRestartPolicyAlways || d.StartupProbe == nil {
 		t.Error("Docker is no sidecar that the runner waits for")
 	}
+	// google/gvisor#12475: in the sandbox a newer Docker cannot mount its overlay.
 	if text := strings.Join(d.Command, " "); !strings.Contains(text, "--storage-driver=vfs") || strings.Contains(text, "0.0.0.0") {
 		t.Errorf("Docker runs as %q", text)
 	}

@@ -53,7 +53,7 @@ func TestAssign(t *testing.T) {
 		{"the next pool when the first is at its limit", []Job{job(1, "slipway"), job(2, "slipway")}, []slipway.RunnerPool{small, gpu}, nil, map[int64][]int64{5: {1}, 4: {2}}, nil},
 		{"busy and leaving runners fill the limit", []Job{job(1, "slipway")}, []slipway.RunnerPool{small, gpu}, Load{5: 1}, map[int64][]int64{4: {1}}, nil},
 		{"when all are full the job waits for the first", []Job{job(1, "slipway"), job(2, "slipway")}, []slipway.RunnerPool{small}, nil, map[int64][]int64{5: {1, 2}}, nil},
-		{"only queued is demand, and for a day", []Job{old, running, waiting}, []slipway.RunnerPool{organization}, nil, map[int64][]int64{}, nil},
+		{"only queued is demand, and for a day; not what waits for an approval (runs-on#429)", []Job{old, running, waiting}, []slipway.RunnerPool{organization}, nil, map[int64][]int64{}, nil},
 		{"a job that was heard of through an environment's connection is demand there only", []Job{elsewhere, here}, []slipway.RunnerPool{organization, seventh}, nil, map[int64][]int64{7: {5}}, []int64{4}},
 		{"a paused pool takes nothing", []Job{job(1, "slipway")}, []slipway.RunnerPool{asleep}, nil, map[int64][]int64{}, []int64{1}},
 		{"a job that nobody serves is said to be nobody's", []Job{job(1, "ubuntu-latest"), job(2)}, []slipway.RunnerPool{organization}, nil, map[int64][]int64{}, []int64{1, 2}},

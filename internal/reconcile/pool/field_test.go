@@ -39,7 +39,7 @@ func (s *scene) wantWhy(state slipway.PoolState, part string) {
 
 func single(p *slipway.PoolSpec) { p.Replicas = 1 }
 
-func TestAJobThatCameAtTheCeilingIsServedWithoutAnotherEvent(t *testing.T) { // garm#47, tf#238
+func TestAJobThatCameAtTheCeilingIsServedWithoutAnotherEvent(t *testing.T) { // garm#47, tf#238, tf#458
 	t.Parallel()
 	s := newScene(t, single)
 	s.queueJobs(2)
@@ -52,7 +52,7 @@ func TestAJobThatCameAtTheCeilingIsServedWithoutAnotherEvent(t *testing.T) { // 
 	s.atRest()
 }
 
-func TestRunnersThatDieInTheirStartLoseNoDemand(t *testing.T) { // tf#3535, tf#3493
+func TestRunnersThatDieInTheirStartLoseNoDemand(t *testing.T) { // tf#3535, tf#3493; and ARC#3685, ARC#3700: what has failed is no capacity
 	t.Parallel()
 	s := newScene(t, single)
 	s.kube.broken = "exit code 1"
@@ -96,7 +96,7 @@ func TestAJobWithoutLabelsWakesNobody(t *testing.T) { // ARC#1370
 	}
 }
 
-func TestEveryLabelIsRegistered(t *testing.T) { // garm PR#163, runner PR#2443
+func TestEveryLabelIsRegistered(t *testing.T) { // garm PR#163, runner PR#2443, TestFlows-GitHub-Hetzner-Runners PR#77, cdk-github-runners PR#906
 	t.Parallel()
 	for _, a := range []slipway.Architecture{slipway.AMD64, slipway.ARM64} {
 		s := newScene(t, func(p *slipway.PoolSpec) { p.Architecture, p.Minimum = a, 1 })
@@ -105,26 +105,128 @@ func TestEveryLabelIsRegistered(t *testing.T) { // garm PR#163, runner PR#2443
 		if len(all) != 1 || !slices.Equal(all[0].Labels, []string{"self-hosted", "linux", a.Label(), "slipway"}) {
 			t.Errorf("registered: %+v", all)
 		}
-		s.github.Queue(shop, []string{"Self-Hosted", "LINUX", strings.ToLower(a.Label()), "SlipWay"}) // tf#3800
+		s.github.Queue(shop, []string{"Self-Hosted", "LINUX", strings.ToLower(a.Label()), "SlipWay"}) // tf#3800, tf PR#2315
 		s.live(time.Minute)
 		s.wantDone(1)
 	}
 }
 
-func TestStolenRunnersLeaveNoJobWaiting(t *testing.T) { // tf#4262, runs-on#504
+func TestStolenRunnersLeaveNoJobWaiting(t *testing.T) { // tf#4262, tf#3130, runs-on#504, runner#620
 	t.Parallel()
-	s := newScene(t, func(p *slipway.PoolSpec) { p.Replicas = 4 })
+	s := newScene(t, func(p *slipway.PoolSpec) { p.Replicas = 10 })
 	s.github.Shuffle(true)
-	for range 4 {
-		s.queueJobs(3)
-		s.live(15 * time.Second)
+	for range 10 {
+		s.queueJobs(5)
+		s.live(6 * time.Second)
+		s.look()
+		if waits, room := len(s.jobsIn(slipway.JobQueued)), 10-len(s.slots()); waits > 0 && room > 0 && waits > s.free() {
+			t.Errorf("%d jobs wait for %d free runners, and there is room for %d more", waits, s.free(), room)
+		}
 	}
-	s.live(4 * time.Minute)
-	s.wantDone(12)
+	s.live(5 * time.Minute)
+	s.wantDone(50)
 	s.atRest()
-	if n := len(s.kube.launched); n != 12 {
-		t.Errorf("%d runners for 12 jobs", n)
+	if n := len(s.kube.launched); n != 50 {
+		t.Errorf("%d runners for 50 jobs", n)
 	}
+}
+
+func (s *scene) jobsIn(state slipway.JobState) (out []slipway.Job) {
+	for _, j := range s.jobs() {
+		if j.State == state {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// free counts the slots that have, or will have, a runner for one more job.
+func (s *scene) free() (n int) {
+	for _, state := range s.states() {
+		if state.Free() {
+			n++
+		}
+	}
+	return n
+}
+
+func TestARerunWakesAPoolThatSleeps(t *testing.T) { // pytorch/ci-infra#900
+	t.Parallel()
+	s := newScene(t, single)
+	first := s.queueJobs(1)[0]
+	s.hear()
+	s.github.Finish(first, "failure")
+	s.live(4 * time.Minute)
+	s.atRest()
+	s.wantWhy(slipway.PoolSleeping, "")
+	s.must(s.github.RerunFailed(t.Context(), shop, s.jobs()[0].RunID))
+	s.hear() // its one event
+	s.hears = false
+	if n := s.kube.count(); n != 1 {
+		t.Errorf("%d pods after the one event of a rerun, want 1", n)
+	}
+	s.live(time.Minute)
+	s.wantDone(1)
+	s.hears = true
+	s.live(3 * time.Minute)
+	s.atRest()
+}
+
+// D29 of the reports: 502 for a while, then 429 with a time, then 403 until a reset.
+func TestAForgeInTroubleHoldsUpItsOwnPoolAlone(t *testing.T) { // runner#4399, runner#3479
+	t.Parallel()
+	s := newScene(t, single)
+	well := fake.New(s.time)
+	well.AddRepository(forge.Repository{Owner: "umbrella", Name: "shop"})
+	s.change = append(s.change, func(c *Config) {
+		broken := c.Forge
+		c.Forge = func(scope slipway.ForgeScope, credential string) (forge.Runners, error) {
+			if credential == "ghp_1111111111111111111111111111111111111111" {
+				return well, nil
+			}
+			return broken(scope, credential)
+		}
+	})
+	s.restart()
+	s.setSecret("other-token", "ghp_1111111111111111111111111111111111111111")
+	other := s.another("other", func(p *slipway.RunnerPool) {
+		p.Spec.Credential, p.Spec.Minimum, p.Spec.Scope.Owner = "other-token", 1, "umbrella"
+	})
+	s.pool.Spec.Replicas = 2 // of both pools together
+	for range 20 {
+		s.github.Break(fake.Fault{Op: "Register", Problem: forge.Away})
+	}
+	s.queueJobs(1)
+	s.live(2 * time.Minute)
+	if n := s.github.Calls("Register"); n < 2 || n > 9 {
+		t.Errorf("a forge with a fault was asked %d times in two minutes: want a few, ever more rarely", n)
+	}
+	if n := s.kube.count(); n != 0 {
+		t.Errorf("%d pods without a configuration", n)
+	}
+	s.lookAt(other.ID)
+	if n := s.kube.count(); n != 1 {
+		t.Errorf("%d pods of the pool whose forge is well, want 1", n)
+	}
+	s.every = 10 * time.Second
+	for s.github.Calls("Register") < 20 {
+		s.live(time.Minute)
+	}
+	for _, wait := range []time.Duration{2 * time.Minute, 10 * time.Minute} {
+		s.github.Throttle(wait)
+		asked := s.github.Calls("Register")
+		for s.github.Calls("Register") == asked { // it is told to wait
+			s.live(time.Minute)
+		}
+		asked = s.github.Calls("Register")
+		s.live(wait - time.Minute)
+		if n := s.github.Calls("Register"); n != asked {
+			t.Errorf("asked %d times within the %s that the forge asked for", n-asked, wait)
+		}
+	}
+	s.github.Throttle(0)
+	s.live(20 * time.Minute)
+	s.wantDone(1)
 }
 
 func TestALostReplyOfARegistrationLeavesNothingAndServesTheJob(t *testing.T) { // runs-on#546
@@ -252,7 +354,7 @@ func TestALostReplyOfALaunchMakesNoSecondPod(t *testing.T) {
 	}
 }
 
-func TestAThrottledCredentialIsLeftAloneForAsLongAsItAsks(t *testing.T) { // tf#4710, tf#5037
+func TestAThrottledCredentialIsLeftAloneForAsLongAsItAsks(t *testing.T) { // tf#4710, tf#5037, tf PR#5132
 	t.Parallel()
 	s := newScene(t, single)
 	s.queueJobs(1)
@@ -418,7 +520,7 @@ func TestOnlyDeletingAPoolCancelsItsJobs(t *testing.T) {
 	s.wantWhy(slipway.PoolDeleting, "")
 }
 
-func TestACleanupThatCannotEndSaysWhyAndGoesOn(t *testing.T) { // ARC#4484, ARC#4167
+func TestACleanupThatCannotEndSaysWhyAndGoesOn(t *testing.T) { // ARC#4484, ARC#4167, ARC#427
 	t.Parallel()
 	s := newScene(t, func(p *slipway.PoolSpec) { p.Minimum = 2 })
 	s.live(30 * time.Second)
@@ -485,7 +587,7 @@ func TestAnOldRunnerProgramIsWarnedOfInTime(t *testing.T) { // runner#1991, runn
 	}
 }
 
-func TestAPodThatIsKilledIsReplacedAndItsJobGivenUp(t *testing.T) {
+func TestAPodThatIsKilledIsReplacedAndItsJobGivenUp(t *testing.T) { // runner#3539, runner#1546, runner#4309: the forge notices after its lease
 	t.Parallel()
 	s := newScene(t)
 	s.kube.work = time.Hour

@@ -12,7 +12,7 @@ import (
 
 // World: a fake forge and a fake cluster over SQLite; see scene.
 
-func TestAQueuedJobWakesAPoolThatSleepsAgain(t *testing.T) {
+func TestAQueuedJobWakesAPoolThatSleepsAgain(t *testing.T) { // ARC#3446: three jobs, and never more than the limit of two
 	t.Parallel()
 	s := newScene(t)
 	s.live(10 * time.Second)

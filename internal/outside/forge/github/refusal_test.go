@@ -352,6 +352,8 @@ func TestParseCredential(t *testing.T) {
 	}
 }
 
+// ARC#3070, ARC#470, ARC#4425, tf#3392: an Enterprise Server and a forge of a country have
+// addresses of their own, and nothing of theirs may go to github.com.
 func TestAPIURL(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -41,6 +41,7 @@ func spend(t *testing.T, b *Budget, path string, far answering) (code int, err e
 	return res.StatusCode, res.Body.Close()
 }
 
+// runner#4399, runner#3479, tf#4710: what a forge asks for in trouble, and for how long.
 func TestABudgetKeepsAwayAsLongAsItIsAsked(t *testing.T) {
 	t.Parallel()
 	reset := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).Unix(), 10) }
@@ -198,6 +199,7 @@ func TestABudgetGrowsItsPauseWhileItIsRefused(t *testing.T) {
 	})
 }
 
+// tf#5037, tf PR#5132: one credential's limit is not another's.
 func TestBudgetsAreApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
