@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // where gathers the conditions of a list, of which some are there only when a filter asks
 // for them.
@@ -28,11 +31,12 @@ func (w *where) String() string {
 }
 
 // oneOf is the condition that a column has one of some values, with its arguments. There
-// must be at least one.
+// must be at least one. The last is repeated until there are 1, 2, 4, 8 …, so that there are
+// few different statements for the database to prepare.
 func oneOf[T any](column string, values []T) (condition string, args []any) {
-	args = make([]any, len(values))
-	for i, v := range values {
-		args[i] = v
+	args = make([]any, 1<<bits.Len(uint(len(values)-1)))
+	for i := range args {
+		args[i] = values[min(i, len(values)-1)]
 	}
 	return column + ` IN (?` + strings.Repeat(`, ?`, len(args)-1) + `)`, args
 }
