@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,17 +54,40 @@ type ScopedJob struct {
 // once for every environment that may serve them, the longest waiting first. A job is
 // queued for an environment until its own connections, or one of the installation, or the
 // forge itself say otherwise.
+//
+// There may be tens of thousands, and a pool reads them at each look. So of each job there
+// is only what says whom it concerns: its ID, place, labels, and since when it waits.
 func (tx *Tx) QueuedJobs(ctx context.Context, host, owner string) ([]ScopedJob, error) {
+	type row struct{ owner, repository, labels string }
+	known := map[row]slipway.Job{} // most jobs ask for the same as others, and share it in memory
 	jobs, err := all(ctx, tx, func(scan scan) (j ScopedJob, err error) {
-		j.Job, err = readJob(func(dest ...any) error { return scan(append(dest, &j.EnvironmentID)...) })
-		j.State = slipway.JobQueued // whatever another environment's connection was told
-		return j, err
-	}, `SELECT `+qualified(`f`, jobColumns)+`, s.environment_id FROM job_scopes s JOIN forge_jobs f ON f.host = s.host AND f.id = s.job_id
-		WHERE s.rank = 2 AND s.host = ? AND f.owner_key = ? AND f.queued_at > ? ORDER BY f.queued_at, f.id`,
+		var r row
+		var id int64
+		var queued time.Time
+		if err := scan(&id, &r.owner, &r.repository, &r.labels, at(&queued), &j.EnvironmentID); err != nil {
+			return j, err
+		}
+		like, ok := known[r]
+		if !ok {
+			like = slipway.Job{Host: host, Owner: r.owner, Repository: r.repository, State: slipway.JobQueued} // whatever another environment's connection was told
+			if err := json.Unmarshal([]byte(r.labels), &like.Labels); err != nil {
+				return j, fmt.Errorf("read the labels of job %d: %w", id, err)
+			}
+			known[r] = like
+		}
+		j.Job = like
+		j.ID, j.QueuedAt = id, queued
+		return j, nil
+	}, `SELECT f.id, f.owner, f.repository, f.labels, f.queued_at, s.environment_id FROM job_scopes s JOIN forge_jobs f ON f.host = s.host AND f.id = s.job_id
+		WHERE s.rank = 2 AND s.host = ? AND f.owner_key = ? AND f.queued_at > ?`,
 		host, strings.ToLower(owner), tx.Now.Add(-slipway.MaxQueued))
 	if err != nil {
 		return nil, fmt.Errorf("list queued jobs of %s: %w", owner, err)
 	}
+	// The database would sort wide rows, and takes longer.
+	slices.SortFunc(jobs, func(a, b ScopedJob) int {
+		return cmp.Or(a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID), cmp.Compare(a.EnvironmentID, b.EnvironmentID))
+	})
 	return jobs, nil
 }
 

@@ -90,6 +90,9 @@ func (r *Reconciler) places(ctx context.Context, id int64) (out rows, err error)
 
 // demand finds the queued jobs that fall to a pool.
 func (r *Reconciler) demand(ctx context.Context, tx *store.Tx, own rows) ([]Job, error) {
+	if own.pool.Paused || own.pool.Deleting {
+		return nil, nil // Assign gives it none, and they may be many
+	}
 	scope := own.pool.Spec.Scope
 	scoped, err := tx.QueuedJobs(ctx, scope.Host(), scope.Owner)
 	if err != nil || len(scoped) == 0 {

@@ -84,6 +84,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	forges *forges
+	pace   pace
 
 	mu     sync.Mutex
 	absent map[absence]time.Time // since when something was not listed, or listed without a slot

@@ -25,7 +25,11 @@ func (r *Reconciler) Pool(ctx context.Context, id int64) (again time.Duration, e
 	ctx, stop := context.WithTimeout(ctx, runLimit)
 	defer stop()
 	r.forges.forget(r.Store.Now())
+	if err := r.pace.rest(ctx, id); err != nil {
+		return 0, fmt.Errorf("rest before a look at pool %d: %w", id, err)
+	}
 	w := &run{r: r, id: id, ended: map[int64]bool{}}
+	defer func() { r.pace.looked(id, w.waiting) }()
 	for range rounds {
 		var moved bool
 		again, moved, err = w.round(ctx)
@@ -44,8 +48,9 @@ func (r *Reconciler) Pool(ctx context.Context, id int64) (again time.Duration, e
 
 // run is one run of the handler.
 type run struct {
-	r  *Reconciler
-	id int64
+	r       *Reconciler
+	id      int64
+	waiting int // jobs, at the last look
 
 	mu    sync.Mutex
 	ended map[int64]bool // slots whose pod this run has asked to end
@@ -68,6 +73,7 @@ func (w *run) round(ctx context.Context) (again time.Duration, moved bool, err e
 	if err != nil {
 		return 0, false, err
 	}
+	w.waiting = len(in.demand)
 	d := w.decide(in, seen)
 	if err := w.commit(ctx, &d); err != nil {
 		return 0, false, err
