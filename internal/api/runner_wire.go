@@ -12,7 +12,7 @@ import (
 func wirePool(p view.PoolRow) wire.RunnerPool {
 	out := wire.RunnerPool{
 		ID: p.ID, ApplicationID: p.ApplicationID, Ref: p.Ref(), Service: p.Service,
-		Host: p.Spec.Scope.Host(), Scope: p.Spec.Scope.String(), RunnerGroup: cmp.Or(p.Spec.Scope.Group, p.Status.Group),
+		Forge: p.Spec.Scope.Forge.Name(), Host: p.Spec.Scope.Host(), Scope: p.Spec.Scope.String(), RunnerGroup: cmp.Or(p.Spec.Scope.Group, p.Status.Group),
 		Labels: p.Spec.RunnerLabels(), Architecture: string(p.Spec.Architecture), NodeName: p.Spec.NodeName,
 		Replicas: p.Spec.Replicas, Minimum: p.Spec.Minimum, Spare: p.Spec.Spare, IdleSeconds: int(p.Spec.Idle / time.Second),
 		TimeoutMinutes: int(p.Spec.Timeout / time.Minute), Priority: p.Spec.Priority, Generation: p.Generation,

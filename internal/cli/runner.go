@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,7 +127,7 @@ func (s *session) printActions(w io.Writer, a wire.Actions) {
 		}
 	}
 	if len(a.Queue) == 0 {
-		writeLine(w, "\nno job runs or waits")
+		writeLine(w, "\n%s", noJobs(a.Pools))
 		return
 	}
 	writeLine(w, "\njobs")
@@ -157,6 +158,14 @@ func (s *session) printPool(w io.Writer, p wire.RunnerPool) {
 		writeLine(w, "  its runners were last listed %s: %s", agoPtr(p.Observed.At, "never"), value(p.Observed.Error))
 	}
 	writeLine(w, "  %s", ledgerLine(p.Ledger))
+}
+
+// noJobs is what stands in place of the jobs, where there are none or none is told of.
+func noJobs(pools []wire.RunnerPool) string {
+	if !slices.ContainsFunc(pools, func(p wire.RunnerPool) bool { return p.Forge == "GitHub" }) {
+		return "jobs are on the pages of " + pools[0].Forge + ", which does not tell of them"
+	}
+	return "no job runs or waits"
 }
 
 func sleeps(p wire.RunnerPool) string {

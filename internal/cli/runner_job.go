@@ -88,6 +88,9 @@ func jobOf(text, host string) (string, int64, error) {
 	if err != nil || u.Host == "" {
 		return "", 0, usagef("%q names no job", text).hint("give its ID, or the address of its page: https://github.com/acme/shop/actions/runs/1/job/2")
 	}
+	if strings.Contains(u.Path, "/-/") {
+		return "", 0, usagef("%q is a page of GitLab, which does not tell of jobs", text).hint("look at the page itself; slipway runners get shows whether the pool's runners are there")
+	}
 	m := jobPage.FindStringSubmatch(u.Path)
 	if m == nil {
 		return "", 0, usagef("%q is not the address of a job's page", text).hint("open the job itself, not its run: …/actions/runs/1/job/2")

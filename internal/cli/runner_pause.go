@@ -38,7 +38,7 @@ func (s *session) runnerForgetCommand() *cobra.Command {
 	return s.poolSwitchCommand(poolSwitch{
 		verb: "forget", short: "Give up runners whose cleanup cannot end",
 		long: `Give up the runners of pools that are being deleted and whose cleanup cannot
-end, because their token or their GitHub server is gone. What is left of them,
+end, because their token or their forge is gone. What is left of them,
 a registration or a pod, is nobody's from then on. Only administrators may, and
 the audit keeps the names.`,
 		ask:  "give up all runners of %s that are being removed, and leave what remains of them?",

@@ -172,7 +172,10 @@ func (l *loader) checkProxies() {
 // checkRunners finds at the start what would otherwise fail each runner on its own.
 func (l *loader) checkRunners() {
 	r := l.c.Runners
-	for _, i := range []struct{ key, image string }{{"runners.image", r.Image}, {"runners.docker_image", r.DockerImage}} {
+	for _, i := range []struct{ key, image string }{
+		{"runners.image", r.Image}, {"runners.docker_image", r.DockerImage}, {"runners.gitlab_image", r.GitLabImage},
+		{"runners.gitlab_job_image", r.GitLabJobImage}, {"runners.gitlab_helper_image", r.GitLabHelperImage},
+	} {
 		switch {
 		case strings.TrimSpace(i.image) != i.image || strings.ContainsAny(i.image, " \t\n"):
 			l.wrong(i.key, "write registry.example.com/name:tag@sha256:…", "%q is no name of an image", i.image)

@@ -86,8 +86,13 @@ type Backup struct {
 
 // Runners is what all runner pools of the installation have in common.
 type Runners struct {
-	Image       string   `key:"image" default:"ghcr.io/actions/actions-runner:2.337.0@sha256:e5496277be5d09bc968b3d64911b74e219ac4a3f2edce956a3ecf9271bea1ef4" doc:"The image of runner pods, pinned by its digest: the runner program in /home/runner, for user 1001, with sh and cp. GitHub refuses old versions of the program, so this default goes with the releases of Slipway."`
-	DockerImage string   `key:"docker_image" default:"docker.io/library/docker:28.5.2-dind@sha256:2a232a42256f70d78e3cc5d2b5d6b3276710a0de0596c145f627ecfae90282ac" doc:"The image of the Docker daemon beside each runner, pinned by its digest: dockerd, the docker client, sh, ip and iptables-legacy."`
+	Image       string `key:"image" default:"ghcr.io/actions/actions-runner:2.337.0@sha256:e5496277be5d09bc968b3d64911b74e219ac4a3f2edce956a3ecf9271bea1ef4" doc:"The image of runner pods, pinned by its digest: the runner program in /home/runner, for user 1001, with sh and cp. GitHub refuses old versions of the program, so this default goes with the releases of Slipway."`
+	DockerImage string `key:"docker_image" default:"docker.io/library/docker:28.5.2-dind@sha256:2a232a42256f70d78e3cc5d2b5d6b3276710a0de0596c145f627ecfae90282ac" doc:"The image of the Docker daemon beside each runner, pinned by its digest: dockerd, the docker client, sh, ip and iptables-legacy."`
+	// Of GitLab's, found in public repositories under these digests.
+	GitLabImage       string `key:"gitlab_image" default:"docker.io/gitlab/gitlab-runner:alpine-v18.11.3@sha256:904cc94dc8417152685f62c4c1a1add19ad2d82947ca7aead844895e16128f1e" doc:"The image of runner pods on GitLab, pinned by its digest: gitlab-runner and sh."`
+	GitLabJobImage    string `key:"gitlab_job_image" default:"docker.io/library/alpine:3.22@sha256:14358309a308569c32bdc37e2e0e9694be33a9d99e68afb0f5ff33cc1f695dce" doc:"What a GitLab job runs in that names no image. The Docker daemon of its pod fetches it."`
+	GitLabHelperImage string `key:"gitlab_helper_image" doc:"What fetches the sources of GitLab jobs, in place of the runner program's own from registry.gitlab.com: for networks without a way there."`
+
 	AllowEgress []string `key:"allow_egress" doc:"Networks that runners may reach although they are private, such as that of a GitHub Enterprise Server: 10.20.0.0/16."`
 	DNS         []string `key:"dns" doc:"Addresses of name servers beside the cluster's own that runners may ask, such as that of a cache on each node: 169.254.20.10."`
 	CAFile      string   `key:"ca_file" doc:"Certificates, PEM, that a GitHub Enterprise Server is trusted by beside the system's own."`

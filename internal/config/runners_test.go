@@ -41,7 +41,7 @@ func TestImagesOfRunnersArePinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	pinned := regexp.MustCompile(`^[a-z0-9.]+/[a-z0-9/-]+:[A-Za-z0-9.-]+@sha256:[0-9a-f]{64}$`)
-	for _, image := range []string{c.Runners.Image, c.Runners.DockerImage} {
+	for _, image := range []string{c.Runners.Image, c.Runners.DockerImage, c.Runners.GitLabImage, c.Runners.GitLabJobImage} {
 		if !pinned.MatchString(image) {
 			t.Errorf("the default %q is not pinned by its digest", image)
 		}

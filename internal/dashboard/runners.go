@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -106,6 +107,15 @@ func poolWhy(p view.PoolRow) string {
 		return cmp.Or(p.Status.Why, "no runner, and no job that needs one")
 	}
 	return p.Status.Why
+}
+
+// noJobs is what stands in place of the jobs, where there are none or none is told of.
+func noJobs(pools []view.PoolRow) string {
+	if len(pools) > 0 && !slices.ContainsFunc(pools, func(p view.PoolRow) bool { return p.Spec.Scope.Forge.TellsJobs() }) {
+		forge := pools[0].Spec.Scope.Forge.Name()
+		return "Jobs are on the pages of " + forge + ", which hands them out itself and does not tell of them."
+	}
+	return "No job runs or waits."
 }
 
 // poolFor names whose jobs the pool serves.

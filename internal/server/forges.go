@@ -4,13 +4,47 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"net/http"
 	"os"
 
 	"slipway.dev/slipway/internal/change"
+	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/forge/github"
+	"slipway.dev/slipway/internal/outside/forge/gitlab"
+	"slipway.dev/slipway/internal/outside/forge/rest"
 	"slipway.dev/slipway/internal/slipway"
 )
+
+// forgeClients keeps one client for each credential at each forge, for all who use it. What
+// is GitHub's alone, jobs and hooks, is asked of the embedded ones.
+type forgeClients struct {
+	*github.Clients
+	gitlab *gitlab.Clients
+}
+
+func newForgeClients(transport http.RoundTripper, version string) *forgeClients {
+	agent := "slipway/" + version
+	return &forgeClients{
+		Clients: &github.Clients{UserAgent: agent, Transport: transport},
+		gitlab:  &gitlab.Clients{UserAgent: agent, Transport: transport},
+	}
+}
+
+// Runners returns the client of a credential for the runners of a scope.
+func (f *forgeClients) Runners(scope slipway.ForgeScope, credential string) (forge.Runners, error) {
+	if scope.Forge == slipway.GitLab {
+		return f.gitlab.For(scope.BaseURL, credential)
+	}
+	return f.For(scope.BaseURL, credential)
+}
+
+// Budgets returns what each credential may still do, by a key that does not tell it.
+func (f *forgeClients) Budgets() map[string]rest.BudgetState {
+	all := f.Clients.Budgets()
+	maps.Copy(all, f.gitlab.Budgets())
+	return all
+}
 
 // forgeTransport is the way to forges. It trusts the certificates of a file beside the
 // system's: a GitHub Enterprise Server often has one of its company's own.

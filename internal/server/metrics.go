@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"slipway.dev/slipway/internal/outside/forge/github"
 	"slipway.dev/slipway/internal/reconcile/pool"
 	"slipway.dev/slipway/internal/store"
 )
@@ -26,7 +25,7 @@ type metrics struct {
 	unseen     prometheus.Counter
 }
 
-func newMetrics(s *store.Store, forges *github.Clients, version string, log *slog.Logger) *metrics {
+func newMetrics(s *store.Store, forges *forgeClients, version string, log *slog.Logger) *metrics {
 	m := &metrics{
 		pools:    pool.NewMetrics(),
 		registry: prometheus.NewRegistry(),

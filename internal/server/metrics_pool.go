@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"slipway.dev/slipway/internal/outside/forge/github"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
@@ -16,7 +15,7 @@ import (
 // of the budgets of forges. A credential is named by a key that does not tell it.
 type poolMetrics struct {
 	store  *store.Store
-	forges *github.Clients
+	forges *forgeClients
 	log    *slog.Logger
 }
 

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/kube"
 	"slipway.dev/slipway/internal/reconcile/pool"
 	"slipway.dev/slipway/internal/slipway"
@@ -14,23 +13,26 @@ import (
 // newPools puts the reconciler of runner pools together.
 func (s *Server) newPools() *pool.Reconciler {
 	c := s.Config.Runners
+	images := kube.RunnerImages{
+		Runner: c.Image, Docker: c.DockerImage, GitLab: c.GitLabImage, GitLabJob: c.GitLabJobImage, GitLabHelper: c.GitLabHelperImage,
+	}
 	return pool.New(pool.Config{
 		Store: s.Store, Queue: s.Queue, Box: s.box, Installation: s.Installation,
-		Cluster:   runnerPods{s.world.cluster, kube.RunnerImages{Runner: c.Image, Docker: c.DockerImage}, c.Mirror, s.log},
-		NoCluster: s.world.noCluster, Unprepared: unprepared(c.Image, c.DockerImage),
-		Forge: func(scope slipway.ForgeScope, credential string) (forge.Runners, error) {
-			return s.forges.For(scope.BaseURL, credential)
-		},
+		Cluster:   runnerPods{s.world.cluster, images, c.Mirror, s.log},
+		NoCluster: s.world.noCluster, Unprepared: func(f slipway.ForgeKind) string { return unprepared(f, images) },
+		Forge: s.forges.Runners,
 		Image: c.Image, MaxRunners: int(c.Max), Metrics: s.metrics.pools, Log: s.log,
 	})
 }
 
-// unprepared says what keeps the installation from launching any runner.
-func unprepared(image, docker string) string {
-	switch "" {
-	case image:
+// unprepared says what keeps the installation from launching any runner of a forge.
+func unprepared(f slipway.ForgeKind, images kube.RunnerImages) string {
+	switch {
+	case f == slipway.GitHub && images.Runner == "":
 		return "runners.image is not set in slipway.toml: there is nothing to run as a runner"
-	case docker:
+	case f == slipway.GitLab && images.GitLab == "":
+		return "runners.gitlab_image is not set in slipway.toml: there is nothing to run as a runner"
+	case images.Docker == "":
 		return "runners.docker_image is not set in slipway.toml: runners would have no Docker"
 	}
 	return ""
@@ -64,7 +66,7 @@ func (r runnerPods) Pods(ctx context.Context, namespace string) ([]pool.Pod, err
 		out[i] = pool.Pod{
 			Name: p.Name, UID: p.UID, Pool: p.Pool, Slot: p.Slot, CreatedAt: p.CreatedAt, Node: p.Node, Image: p.Image, Seen: p.Seen,
 			Running: p.Phase == kube.RunnerRunning, Over: p.Phase == kube.RunnerEnded, Leaving: p.Leaving,
-			SecretOnly: p.Phase == kube.RunnerConfigOnly, Outdated: p.Fault == kube.FaultOutdated,
+			SecretOnly: p.Phase == kube.RunnerConfigOnly, Outdated: p.Fault == kube.FaultOutdated, Fault: p.Fault != kube.FaultNone,
 		}
 		if out[i].Over {
 			out[i].Result = p.Seen

@@ -20,7 +20,6 @@ import (
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/config"
 	"slipway.dev/slipway/internal/observe"
-	"slipway.dev/slipway/internal/outside/forge/github"
 	"slipway.dev/slipway/internal/outside/prefect"
 	"slipway.dev/slipway/internal/reconcile/application"
 	"slipway.dev/slipway/internal/reconcile/pool"
@@ -54,7 +53,7 @@ type Server struct {
 	db       database
 	box      *secret.Box
 	world    *world
-	forges   *github.Clients // one client for each credential, for all who use it
+	forges   *forgeClients // one client for each credential, for all who use it
 	metrics  *metrics
 	webhooks *webhook.Handler
 	public   *listener
@@ -118,8 +117,8 @@ func Open(ctx context.Context, c config.Config, version string, out, logTo io.Wr
 	if err != nil {
 		return nil, err
 	}
-	s.forges = &github.Clients{UserAgent: "slipway/" + version, Transport: transport}
-	s.Change.Apps = apps{s.forges}
+	s.forges = newForgeClients(transport, version)
+	s.Change.Apps = apps{s.forges.Clients}
 	s.metrics = newMetrics(s.Store, s.forges, version, s.log)
 	s.openWebhooks()
 	if c.Role.Works() {

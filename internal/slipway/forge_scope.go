@@ -55,6 +55,14 @@ func (s ForgeScope) Host() string {
 	return ForgeHost(s.BaseURL)
 }
 
+// Server is the address of the forge, without a path.
+func (s ForgeScope) Server() string {
+	if s.BaseURL != "" {
+		return s.BaseURL
+	}
+	return "https://" + s.Host()
+}
+
 // ForgeHost is the host of a base URL; of an empty one it is github.com.
 func ForgeHost(baseURL string) string {
 	_, host, found := strings.Cut(baseURL, "://")

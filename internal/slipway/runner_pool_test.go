@@ -47,6 +47,36 @@ func TestRunnerLabelsAreSentInFull(t *testing.T) {
 	}
 }
 
+// GitLab tells of no job, and has tags as they are written.
+func TestAGitLabPoolHasNoDemandAndItsOwnTags(t *testing.T) {
+	t.Parallel()
+	group := ForgeScope{Forge: GitLab, Owner: "acme/tools"}
+	s := PoolSpec{Scope: group, Labels: []string{"GPU", "gpu"}, Architecture: AMD64}
+	if got := s.RunnerLabels(); !cmp.Equal(got, []string{"GPU", "gpu"}) {
+		t.Errorf("its runners have the tags %v", got)
+	}
+	if s.Serves(Job{Owner: "acme/tools", Repository: "shop", Labels: []string{"gpu"}}) {
+		t.Error("a job that nobody told of is its demand")
+	}
+	other := s
+	other.Labels = []string{"gpu"}
+	if s.SameRunners(other) {
+		t.Error("runners with another tag are taken for the same")
+	}
+	other = s
+	other.Scope.Forge = GitHub
+	if s.SameRunners(other) {
+		t.Error("runners of another forge are taken for the same")
+	}
+	if group.Host() != "gitlab.com" || group.Server() != "https://gitlab.com" || group.String() != "acme/tools" {
+		t.Errorf("the group is %s on %s, %s", group, group.Host(), group.Server())
+	}
+	group.BaseURL = "https://Git.example.com"
+	if group.Host() != "git.example.com" || group.Server() != "https://Git.example.com" {
+		t.Errorf("a server of one's own is %s, %s", group.Host(), group.Server())
+	}
+}
+
 func TestAJobOnlyMovesForward(t *testing.T) {
 	t.Parallel()
 	order := []JobState{JobWaiting, JobQueued, JobRunning, JobCompleted}

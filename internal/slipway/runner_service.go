@@ -26,10 +26,13 @@ type ServiceQuantities struct {
 // RunnerActions is [services.<name>.actions]: whose jobs the runners take, and when there
 // are how many.
 type RunnerActions struct {
-	Organization   string           `json:"organization,omitempty"` // or Repository
+	Forge          ForgeKind        `json:"forge,omitempty"`
+	Organization   string           `json:"organization,omitempty"` // GitHub's, or Repository
 	Repository     string           `json:"repository,omitempty"`   // owner/name
 	RunnerGroupID  int64            `json:"runner_group_id,omitempty"`
-	BaseURL        string           `json:"base_url,omitempty"` // of a GitHub Enterprise Server; empty: github.com
+	Group          string           `json:"group,omitempty"`    // GitLab's, or Project: acme/tools
+	Project        string           `json:"project,omitempty"`  // acme/tools/shop
+	BaseURL        string           `json:"base_url,omitempty"` // of a server of one's own; empty: the public one
 	Credential     string           `json:"credential"`         // the name of a secret
 	JobsCredential string           `json:"jobs_credential,omitempty"`
 	Labels         []string         `json:"labels"`

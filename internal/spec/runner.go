@@ -17,6 +17,7 @@ const (
 	defaultRunners   = 1
 	defaultTimeout   = 60
 	minTimeout       = 5
+	minGitLabTimeout = 10          // GitLab's own
 	maxTimeout       = 5 * 24 * 60 // GitHub ends a job on a runner of one's own after five days
 	defaultWorkspace = 2
 	minWorkspace     = 2
@@ -69,7 +70,7 @@ func (r *reader) runnerServices(root, n *node) map[string]slipway.RunnerService 
 // misplaced are keys that people write one table too high, or too low.
 var (
 	ofActions = []string{
-		"organization", "repository", "runner_group_id", "base_url", "credential", "jobs_credential", "labels", "architecture", "node_name",
+		"forge", "organization", "repository", "runner_group_id", "group", "project", "base_url", "credential", "jobs_credential", "labels", "architecture", "node_name",
 		"timeout_minutes", "workspace_size_gib", "idle_seconds", "min_replicas", "spare", "priority", "cache", "schedules",
 	}
 	ofService = []string{"size", "resources", "replicas", "actions"}
@@ -136,14 +137,17 @@ func (r *reader) runnerActions(n *node, service string, replicas int) (a slipway
 	if !r.inTable(n, path, append([]string{"capacity", "spot_retries"}, ofActions...), ofService, service) {
 		return a
 	}
-	r.scope(n, path, &a)
-	a.BaseURL = r.baseURL(n.get("base_url"), path+".base_url")
-	a.Credential = r.name(r.need(n, path, "credential", "name the secret that holds the token: credential = \"github-runner-token\""), path+".credential", "a secret")
+	f := r.forge(n, path)
+	n = r.only(n, path, f)
+	a.Forge = f.kind
+	f.scope(r, n, path, &a)
+	a.BaseURL = r.baseURL(n.get("base_url"), path+".base_url", f)
+	a.Credential = r.name(r.need(n, path, "credential", fmt.Sprintf("name the secret that holds the token: credential = %q", f.secret)), path+".credential", "a secret")
 	a.JobsCredential = r.name(n.get("jobs_credential"), path+".jobs_credential", "a secret")
 	a.Architecture = r.architecture(n.get("architecture"), path+".architecture")
-	a.Labels = r.labels(r.need(n, path, "labels", `write the labels that jobs name in runs-on: labels = ["slipway"]`), path+".labels", a.Architecture)
+	a.Labels = r.labels(r.need(n, path, "labels", f.wantLabels), path+".labels", a.Architecture, f)
 	a.NodeName = r.nodeName(n.get("node_name"), path+".node_name")
-	a.TimeoutMinutes = int(r.wholeOr(n.get("timeout_minutes"), path+".timeout_minutes", defaultTimeout, minTimeout, maxTimeout))
+	a.TimeoutMinutes = int(r.wholeOr(n.get("timeout_minutes"), path+".timeout_minutes", defaultTimeout, f.minTimeout, maxTimeout))
 	a.WorkspaceGiB = int(r.wholeOr(n.get("workspace_size_gib"), path+".workspace_size_gib", defaultWorkspace, minWorkspace, maxWorkspace))
 	a.Priority = int(r.whole(n.get("priority"), path+".priority", -maxPriority, maxPriority))
 	if cache := n.get("cache"); r.boolean(cache, path+".cache") {

@@ -29,9 +29,12 @@ func flattenService(put func(path, text string), path string, s slipway.RunnerSe
 	put(path+".resources.limits.memory", s.Resources.Limits.Memory)
 	number(path+".replicas", int64(s.Replicas))
 	a, path := s.Actions, path+".actions"
+	put(path+".forge", string(a.Forge))
 	put(path+".organization", a.Organization)
 	put(path+".repository", a.Repository)
 	number(path+".runner_group_id", a.RunnerGroupID)
+	put(path+".group", a.Group)
+	put(path+".project", a.Project)
 	put(path+".base_url", a.BaseURL)
 	secret(path+".credential", a.Credential)
 	secret(path+".jobs_credential", a.JobsCredential)
@@ -80,9 +83,12 @@ type (
 		Spare       *int     `toml:"spare,omitempty"`
 	}
 	runnerActionsForm struct {
+		Forge          string         `toml:"forge,omitempty"`
 		Organization   string         `toml:"organization,omitempty"`
 		Repository     string         `toml:"repository,omitempty"`
 		RunnerGroupID  int64          `toml:"runner_group_id,omitempty"`
+		Group          string         `toml:"group,omitempty"`
+		Project        string         `toml:"project,omitempty"`
 		BaseURL        string         `toml:"base_url,omitempty"`
 		Credential     string         `toml:"credential"`
 		JobsCredential string         `toml:"jobs_credential,omitempty"`
@@ -116,7 +122,8 @@ func runnerForm(s slipway.ApplicationSpec) any {
 		x := s.Services[name]
 		a := x.Actions
 		f := serviceForm{Size: x.Size, Replicas: x.Replicas, Actions: runnerActionsForm{
-			Organization: a.Organization, Repository: a.Repository, RunnerGroupID: a.RunnerGroupID, BaseURL: a.BaseURL,
+			Forge: string(a.Forge), Organization: a.Organization, Repository: a.Repository, RunnerGroupID: a.RunnerGroupID,
+			Group: a.Group, Project: a.Project, BaseURL: a.BaseURL,
 			Credential: a.Credential, JobsCredential: a.JobsCredential, Labels: a.Labels, Architecture: string(a.Architecture),
 			NodeName: a.NodeName, TimeoutMinutes: a.TimeoutMinutes, WorkspaceGiB: a.WorkspaceGiB, IdleSeconds: a.IdleSeconds,
 			MinReplicas: a.MinReplicas, Spare: a.Spare, Priority: a.Priority,

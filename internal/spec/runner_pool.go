@@ -12,14 +12,11 @@ import (
 func Pool(s slipway.RunnerService) slipway.PoolSpec {
 	a := s.Actions
 	out := slipway.PoolSpec{
-		Scope:      slipway.ForgeScope{BaseURL: a.BaseURL, Owner: a.Organization, Group: a.RunnerGroupID},
+		Scope:      poolScope(a),
 		Credential: a.Credential, JobsCredential: a.JobsCredential, Labels: slices.Clone(a.Labels), Architecture: a.Architecture,
 		Replicas: s.Replicas, Minimum: a.MinReplicas, Spare: a.Spare,
 		Idle: time.Duration(a.IdleSeconds) * time.Second, Timeout: time.Duration(a.TimeoutMinutes) * time.Minute,
 		Priority: a.Priority, Resources: Amounts(s.Resources), WorkspaceGiB: a.WorkspaceGiB, NodeName: a.NodeName,
-	}
-	if a.Repository != "" {
-		out.Scope.Owner, out.Scope.Repository, _ = strings.Cut(a.Repository, "/")
 	}
 	for _, w := range a.Schedules {
 		window := slipway.PoolSchedule{From: w.From, To: w.To, TimeZone: w.TimeZone, Minimum: a.MinReplicas, Spare: a.Spare}
@@ -35,4 +32,16 @@ func Pool(s slipway.RunnerService) slipway.PoolSpec {
 		out.Schedules = append(out.Schedules, window)
 	}
 	return out
+}
+
+func poolScope(a slipway.RunnerActions) slipway.ForgeScope {
+	s := slipway.ForgeScope{Forge: a.Forge, BaseURL: a.BaseURL, Owner: a.Organization, Group: a.RunnerGroupID}
+	if a.Group != "" {
+		s.Owner = a.Group
+	}
+	if whole := a.Repository + a.Project; whole != "" { // one of the two
+		last := strings.LastIndex(whole, "/")
+		s.Owner, s.Repository = whole[:max(last, 0)], whole[last+1:]
+	}
+	return s
 }

@@ -50,13 +50,13 @@ func (r *reader) scope(n *node, path string, a *slipway.RunnerActions) {
 	}
 }
 
-// baseURL reads the address of a GitHub Enterprise Server, and gives it its one form.
-func (r *reader) baseURL(n *node, path string) string {
+// baseURL reads the address of a server of one's own, and gives it its one form.
+func (r *reader) baseURL(n *node, path string, f forgeForm) string {
 	if !r.shaped(n, path, textShape, "") {
 		return ""
 	}
 	u, err := url.Parse(n.text())
-	hint := `write the server's own address: "https://github.example.com"`
+	hint := fmt.Sprintf("write the server's own address: %q", f.server)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
 		r.fault(n.pos, path, hint, "is no address")
@@ -66,17 +66,12 @@ func (r *reader) baseURL(n *node, path string) string {
 		r.fault(n.pos, path, "take them out, and store the token as the secret of credential", "holds a user or a password")
 	case u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		r.fault(n.pos, path, hint, "has more than a host")
-	case githubHost(u.Hostname()):
-		r.fault(n.pos, path, "leave it out", "github.com needs no base_url")
+	case slices.Contains(f.public, strings.ToLower(u.Hostname())):
+		r.fault(n.pos, path, "leave it out", "%s needs no base_url", f.public[0])
 	default:
 		return "https://" + strings.ToLower(u.Host)
 	}
 	return ""
-}
-
-func githubHost(host string) bool {
-	host = strings.ToLower(host)
-	return host == "github.com" || host == "api.github.com" || host == "www.github.com"
 }
 
 func (r *reader) architecture(n *node, path string) slipway.Architecture {
@@ -96,11 +91,11 @@ func (r *reader) architecture(n *node, path string) slipway.Architecture {
 
 // labels reads the labels of a pool. GitHub folds their case, so two that differ in nothing
 // else are one; what every runner has anyway may be written, and what it cannot be may not.
-func (r *reader) labels(n *node, path string, arch slipway.Architecture) []string {
+func (r *reader) labels(n *node, path string, arch slipway.Architecture, f forgeForm) []string {
 	if !r.shaped(n, path, listShape, `write labels = ["slipway"]`) {
 		return nil
 	}
-	if len(n.list) == 0 {
+	if len(n.list) == 0 && !f.unlabelled {
 		r.fault(n.pos, path, `write labels = ["slipway"]`, "is empty: no job would come")
 	}
 	if len(n.list) > maxLabels {
@@ -120,8 +115,11 @@ func (r *reader) labels(n *node, path string, arch slipway.Architecture) []strin
 		case !labelText.MatchString(l):
 			r.fault(v.pos, at, "use letters, digits and . _ - : / + =, at most 100 of them", "%q is no label", cut(l, 60))
 			continue
-		case slices.ContainsFunc(out, func(have string) bool { return strings.EqualFold(have, l) }):
+		case !f.exact && slices.ContainsFunc(out, func(have string) bool { return strings.EqualFold(have, l) }):
 			r.fault(v.pos, at, "keep one", "%q is there already; GitHub does not look at case", l)
+			continue
+		case f.exact && slices.Contains(out, l):
+			r.fault(v.pos, at, "keep one", "%q is there already", l)
 			continue
 		case folded == "windows" || folded == "macos":
 			r.fault(v.pos, at, "leave it out", "the runners are Linux, and jobs that ask for %s would fail on them", l)

@@ -18,6 +18,7 @@ const (
 	poolHead    = "schema_version = 1\nname = \"ci\"\n"
 	poolActions = "[services.runner.actions]\norganization = \"acme\"\ncredential = \"token\"\nlabels = [\"slipway\"]\n"
 	pool        = poolHead + poolActions // six lines
+	gitlabPool  = poolHead + "[services.runner.actions]\nforge = \"gitlab\"\ngroup = \"acme/tools\"\ncredential = \"token\"\nlabels = [\"slipway\"]\n"
 )
 
 // World: pure.
@@ -99,6 +100,30 @@ base_url = "https://github.com"
 		{"a fixed pool does not scale", pool + "min_replicas = 1\n", []string{
 			"a.toml:7:16: services.runner.actions.min_replicas: needs idle_seconds: without it the pool keeps all its runners at all times (write idle_seconds as well: idle_seconds = 300)",
 		}},
+		{"GitLab's pools do not sleep", gitlabPool + "idle_seconds = 300\nmin_replicas = 1\njobs_credential = \"j\"\nrunner_group_id = 7\ntimeout_minutes = 9\n", []string{
+			"a.toml:8:16: services.runner.actions.idle_seconds: is for pools that wake by their jobs, and GitLab tells of none: the pool keeps all its runners at all times (leave it out)",
+			"a.toml:9:16: services.runner.actions.min_replicas: is for pools that wake by their jobs, and GitLab tells of none: the pool keeps all its runners at all times (leave it out)",
+			"a.toml:10:19: services.runner.actions.jobs_credential: reads jobs and their logs, which are not read from GitLab (leave it out)",
+			"a.toml:11:19: services.runner.actions.runner_group_id: is GitHub's (leave it out; labels tell runners apart)",
+			"a.toml:12:19: services.runner.actions.timeout_minutes: is 9; it must be from 10 to 7200",
+		}},
+		{"GitLab's words for scopes", strings.Replace(gitlabPool, `group = "acme/tools"`, "organization = \"acme\"\nproject = \"shop\"\ngroup = \"/acme\"\nbase_url = \"https://gitlab.com\"", 1), []string{
+			"a.toml:5:16: services.runner.actions.organization: is GitHub's (write group)",
+			"a.toml:6:11: services.runner.actions.project: is set beside group (keep one of the two)",
+			`a.toml:6:11: services.runner.actions.project: "shop" is no project's path (write it with its group: "your-group/your-project")`,
+			`a.toml:7:9: services.runner.actions.group: "/acme" is no group's path (write it as in its address: https://gitlab.com/your-group/tools is your-group/tools)`,
+			"a.toml:8:12: services.runner.actions.base_url: gitlab.com needs no base_url (leave it out)",
+		}},
+		{"GitLab's tags differ by case", strings.Replace(gitlabPool, `["slipway"]`, `["GPU", "gpu", "gpu"]`, 1), []string{
+			`a.toml:7:25: services.runner.actions.labels[2]: "gpu" is there already (keep one)`,
+		}},
+		{"GitLab's words on GitHub", strings.Replace(pool, `organization = "acme"`, "organization = \"acme\"\nproject = \"acme/shop\"", 1), []string{
+			`a.toml:5:11: services.runner.actions.project: is GitLab's (write repository, or forge = "gitlab")`,
+		}},
+		{"a forge that is none", strings.Replace(gitlabPool, `"gitlab"`, `"gitea"`, 1), []string{
+			`a.toml:4:9: services.runner.actions.forge: "gitea" is no forge of runner pools (write "github" or "gitlab")`,
+		}},
+		{"no labels mean jobs without tags on GitLab", strings.Replace(gitlabPool, `["slipway"]`, `[]`, 1), nil},
 		{"what is not built yet, or nobody's here", pool + "capacity = \"aws-spot\"\nspot_retries = 2\ncache = true\n", []string{
 			"a.toml:7:12: services.runner.actions.capacity: this slipway runs its runners as pods of the cluster, and machines of a cloud are not built yet (leave it out)",
 			"a.toml:8:16: services.runner.actions.spot_retries: it is for runners on machines of a cloud, which are not built yet (leave it out)",
@@ -271,6 +296,16 @@ var anyService = rapid.Custom(func(t *rapid.T) slipway.RunnerService {
 		TimeoutMinutes: rapid.IntRange(minTimeout, maxTimeout).Draw(t, "timeout"), WorkspaceGiB: rapid.IntRange(minWorkspace, maxWorkspace).Draw(t, "workspace"),
 		Priority: rapid.IntRange(-maxPriority, maxPriority).Draw(t, "priority"),
 	}
+	if rapid.Bool().Draw(t, "gitlab") {
+		a.Forge, a.Organization, a.TimeoutMinutes = slipway.GitLab, "", max(a.TimeoutMinutes, minGitLabTimeout)
+		if rapid.Bool().Draw(t, "project") {
+			a.Project = "acme/tools/shop.x"
+		} else {
+			a.Group = "acme/tools"
+		}
+		s.Actions = a
+		return s
+	}
 	if rapid.Bool().Draw(t, "repository") {
 		a.Organization, a.Repository = "", "acme/shop.x"
 	} else {
@@ -347,6 +382,18 @@ func TestPool(t *testing.T) {
 	organization := Pool(slipway.RunnerService{Actions: slipway.RunnerActions{Organization: "acme", RunnerGroupID: 42}})
 	if want := (slipway.ForgeScope{Owner: "acme", Group: 42}); organization.Scope != want {
 		t.Errorf("the scope is %+v, want %+v", organization.Scope, want)
+	}
+	for _, tc := range []struct {
+		actions slipway.RunnerActions
+		want    slipway.ForgeScope
+	}{
+		{slipway.RunnerActions{Forge: slipway.GitLab, Group: "acme/tools"}, slipway.ForgeScope{Forge: slipway.GitLab, Owner: "acme/tools"}},
+		{slipway.RunnerActions{Forge: slipway.GitLab, Project: "acme/tools/shop"}, slipway.ForgeScope{Forge: slipway.GitLab, Owner: "acme/tools", Repository: "shop"}},
+	} {
+		got := Pool(slipway.RunnerService{Actions: tc.actions})
+		if got.Scope != tc.want || !got.Fixed() {
+			t.Errorf("the scope is %+v, want %+v; fixed %t", got.Scope, tc.want, got.Fixed())
+		}
 	}
 }
 

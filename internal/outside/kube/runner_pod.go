@@ -16,8 +16,14 @@ import (
 // RunnerImages are the images of a runner pod. Package config holds the defaults, pinned
 // by digest; here they must be given.
 type RunnerImages struct {
-	// Runner has the runner program in /home/runner, to be run as user 1001, and sh and cp.
+	// Runner has GitHub's runner program in /home/runner, to be run as user 1001, and sh and
+	// cp.
 	Runner string
+	// GitLab has gitlab-runner and sh.
+	GitLab string
+	// GitLabJob is what a GitLab job runs in that names no image, and GitLabHelper what
+	// fetches its sources; empty: the runner program's own.
+	GitLabJob, GitLabHelper string
 	// Docker has dockerd, the docker client, sh, ip and iptables-legacy.
 	Docker string
 }
@@ -30,7 +36,8 @@ type RunnerPod struct {
 	Name        string // of the pod, the Secret and the runner: unguessable, and never used again
 	Spec        slipway.PoolSpec
 	Images      RunnerImages
-	// JIT is the runner's one-job configuration. It goes into the Secret and nowhere else.
+	// JIT is the runner's configuration: GitHub's for one job, or a GitLab runner's token. It
+	// goes into the Secret and nowhere else.
 	JIT string
 	// Mirror has the Docker daemon ask the installation's mirror of Docker Hub first.
 	Mirror bool
@@ -139,7 +146,10 @@ func (p RunnerPod) check() error {
 	switch {
 	case p.Name == "" || p.Pool == 0 || p.Slot == 0 || p.Application.ID == 0 || p.Application.Namespace == "":
 		return refuse("it has no name, pool, slot, application or namespace")
-	case p.Images.Runner == "" || p.Images.Docker == "":
+	case p.Spec.Scope.Forge == slipway.GitLab && p.Images.GitLab == "":
+		return slipway.Errorf(slipway.Invalid, "no image of the GitLab runner is set").
+			WithHint("set runners.gitlab_image in slipway.toml, with its digest")
+	case p.Images.Runner == "" && p.Spec.Scope.Forge == slipway.GitHub || p.Images.Docker == "":
 		return slipway.Errorf(slipway.Invalid, "no image of the runner or of its Docker daemon is set").
 			WithHint("set runners.image and runners.docker_image in slipway.toml, each with its digest")
 	case p.JIT == "":
@@ -163,14 +173,30 @@ func (p RunnerPod) labels(installation string) map[string]string {
 	}
 }
 
-// runner is the container of GitHub's program. The configuration comes by the environment
+// runner is the container of the forge's program.
+func (p RunnerPod) runner(b budget) corev1.Container {
+	if p.Spec.Scope.Forge == slipway.GitLab {
+		return p.gitlabRunner(b)
+	}
+	return p.githubRunner(b)
+}
+
+// image is the image of the runner.
+func (p RunnerPod) image() string {
+	if p.Spec.Scope.Forge == slipway.GitLab {
+		return p.Images.GitLab
+	}
+	return p.Images.Runner
+}
+
+// githubRunner is the container of GitHub's program. The configuration comes by the environment
 // variable that the program reads itself and takes out of its environment: an argument
 // would stand in the process list that every step of the job can read, and a file would
 // bind the Secret to the pod for its whole life, when the container needs it once.
 //
 // The job may become root by sudo, as on GitHub's own machines, so privileges may grow;
 // the sandbox is the boundary.
-func (p RunnerPod) runner(b budget) corev1.Container {
+func (p RunnerPod) githubRunner(b budget) corev1.Container {
 	return corev1.Container{
 		Name: runnerContainer, Image: p.Images.Runner, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command: []string{runnerHome + "/run.sh"}, WorkingDir: runnerHome,
@@ -198,13 +224,13 @@ func (p RunnerPod) runner(b budget) corev1.Container {
 // is bounded with all the rest, and Docker sees it under the same path, as job containers
 // and bind mounts need. It is root without more, to keep the files' owners.
 func (p RunnerPod) prepare(b budget) corev1.Container {
-	const script = `set -eu
-chmod 1777 /workspace/tmp
-cp -a ` + runnerHome + `/. /workspace/home/
-chown ` + "1001:1001" + ` /workspace/home
-`
+	script := "set -eu\nchmod 1777 /workspace/tmp\n"
+	if p.Spec.Scope.Forge == slipway.GitHub { // whose program is in its own home
+		script += "cp -a " + runnerHome + "/. /workspace/home/\n"
+	}
+	script += "chown 1001:1001 /workspace/home\n"
 	return corev1.Container{
-		Name: prepareContainer, Image: p.Images.Runner, ImagePullPolicy: corev1.PullIfNotPresent,
+		Name: prepareContainer, Image: p.image(), ImagePullPolicy: corev1.PullIfNotPresent,
 		Command: []string{"/bin/sh", "-c", script}, WorkingDir: "/",
 		SecurityContext: &corev1.SecurityContext{
 			RunAsUser: new(int64(0)), RunAsGroup: new(int64(0)), AllowPrivilegeEscalation: new(bool),
@@ -231,7 +257,9 @@ func jobMounts() []corev1.VolumeMount {
 // nothing beside it.
 type budget struct{ runner, docker corev1.ResourceRequirements }
 
-// splitBudget halves what the sandbox leaves of a slot's budget.
+// splitBudget divides what the sandbox leaves of a slot's budget. On GitHub a job runs
+// beside its program, and Docker has a half; elsewhere all of it runs in Docker, which has
+// three quarters.
 func splitBudget(s slipway.PoolSpec, overhead corev1.ResourceList) (budget, error) {
 	extraCPU, extraMemory := slipway.SandboxCPU-overhead.Cpu().MilliValue(), slipway.SandboxMemory-overhead.Memory().Value()
 	if extraCPU < 0 || extraMemory < 0 {
@@ -244,14 +272,18 @@ func splitBudget(s slipway.PoolSpec, overhead corev1.ResourceList) (budget, erro
 		return budget{}, slipway.Errorf(slipway.Invalid, "a runner cannot live in %dm CPU and %dMi memory with the limits %dm and %dMi",
 			r.CPURequest, r.MemoryRequest>>20, r.CPULimit, r.MemoryLimit>>20)
 	}
-	half := func(cpu, memory int64) (runner, docker corev1.ResourceList) {
+	share := func(all int64) int64 { return all / 2 }
+	if s.Scope.Forge != slipway.GitHub {
+		share = func(all int64) int64 { return all - all/4 }
+	}
+	divide := func(cpu, memory int64) (runner, docker corev1.ResourceList) {
 		cpu, memory = cpu-slipway.SandboxCPU, memory-slipway.SandboxMemory
-		docker = amounts(cpu/2, memory/2)
-		return amounts(cpu-cpu/2+extraCPU, memory-memory/2+extraMemory), docker
+		docker = amounts(share(cpu), share(memory))
+		return amounts(cpu-share(cpu)+extraCPU, memory-share(memory)+extraMemory), docker
 	}
 	var b budget
-	b.runner.Requests, b.docker.Requests = half(r.CPURequest, r.MemoryRequest)
-	b.runner.Limits, b.docker.Limits = half(r.CPULimit, r.MemoryLimit)
+	b.runner.Requests, b.docker.Requests = divide(r.CPURequest, r.MemoryRequest)
+	b.runner.Limits, b.docker.Limits = divide(r.CPULimit, r.MemoryLimit)
 	workspace := int64(s.WorkspaceGiB) * slipway.GiB
 	for _, l := range []corev1.ResourceList{b.runner.Requests, b.runner.Limits} {
 		l[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(workspace+slipway.RunnerDisk, resource.BinarySI)

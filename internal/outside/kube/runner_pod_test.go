@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,10 @@ func runnerPod(change func(*RunnerPod)) RunnerPod {
 	p := RunnerPod{
 		Application: slipway.Application{ID: 7, Name: "team-ci", Project: "shop", Environment: "dev", Namespace: "slipway-runners-7"},
 		Pool:        3, Slot: 41, Name: "slw-3-k7qd2m9x4b", JIT: testJIT,
-		Images: RunnerImages{Runner: "registry.example.com/runner:1@sha256:aa", Docker: "registry.example.com/docker:1@sha256:bb"},
+		Images: RunnerImages{
+			Runner: "registry.example.com/runner:1@sha256:aa", Docker: "registry.example.com/docker:1@sha256:bb",
+			GitLab: "registry.example.com/gitlab-runner:1@sha256:cc", GitLabJob: "registry.example.com/alpine:3@sha256:dd",
+		},
 		Spec: slipway.PoolSpec{
 			Architecture: slipway.AMD64, Timeout: time.Hour, WorkspaceGiB: 8,
 			Resources: slipway.RunnerResources{CPURequest: 2000, CPULimit: 2000, MemoryRequest: 4 * slipway.GiB, MemoryLimit: 4 * slipway.GiB},
@@ -58,7 +62,16 @@ func containersOf(p *corev1.Pod) map[string]corev1.Container {
 // the cluster's token, not the node's files, network or processes.
 func TestRunnerPodHoldsNothingOfValue(t *testing.T) {
 	t.Parallel()
-	p := built(t, nil)
+	for _, kind := range []slipway.ForgeKind{slipway.GitHub, slipway.GitLab} {
+		t.Run(kind.Name(), func(t *testing.T) {
+			t.Parallel()
+			holdsNothingOfValue(t, built(t, func(p *RunnerPod) { p.Spec.Scope.Forge = kind }))
+		})
+	}
+}
+
+func holdsNothingOfValue(t *testing.T, p *corev1.Pod) {
+	t.Helper()
 	raw, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +153,58 @@ func TestRunnerPodRunsInTheSandboxOnly(t *testing.T) {
 	}
 	if len(p.Spec.Containers) != 1 {
 		t.Error("a second container beside the runner would keep the pod from ending with it")
+	}
+}
+
+// GitLab's program runs one job, in containers of the pod's own Docker daemon.
+func TestAGitLabRunnerEndsAfterItsJob(t *testing.T) {
+	t.Parallel()
+	p := built(t, func(p *RunnerPod) {
+		p.Spec.Scope = slipway.ForgeScope{Forge: slipway.GitLab, Owner: "acme"}
+		p.Images.GitLabHelper = "registry.example.com/helper:1"
+	})
+	r := containersOf(p)[runnerContainer]
+	runs := strings.Join(append(r.Command, r.Args...), " ")
+	for _, w := range []string{
+		"gitlab-runner run-single --max-builds 1 ", "--executor docker", "--docker-image registry.example.com/alpine:3@sha256:dd",
+		"--docker-helper-image registry.example.com/helper:1", "--docker-volumes /var/run/docker.sock:/var/run/docker.sock",
+	} {
+		if !strings.Contains(runs, w) {
+			t.Errorf("it runs %q, without %q", runs, w)
+		}
+	}
+	if strings.Contains(runs, "--token") || strings.Contains(runs, "privileged") {
+		t.Errorf("it runs %q", runs)
+	}
+	told := map[string]string{}
+	for _, e := range r.Env {
+		told[e.Name] = e.Value
+		if e.ValueFrom != nil {
+			told[e.Name] = "key " + e.ValueFrom.SecretKeyRef.Key
+		}
+	}
+	want := map[string]string{"CI_SERVER_TOKEN": "key jitconfig", "CI_SERVER_URL": "https://gitlab.com", "DOCKER_HOST": dockerAddress, "HOME": "/home/runner"}
+	if !maps.Equal(told, want) {
+		t.Errorf("it is told %v, want %v", told, want)
+	}
+	if s := r.SecurityContext; *s.RunAsUser != 1001 || *s.AllowPrivilegeEscalation || r.Image != "registry.example.com/gitlab-runner:1@sha256:cc" {
+		t.Errorf("it is %s with %+v", r.Image, s)
+	}
+	prepare := containersOf(p)[prepareContainer]
+	if prepare.Image != r.Image || strings.Contains(strings.Join(prepare.Command, " "), "cp -a") {
+		t.Errorf("its workspace is prepared by %s: %v", prepare.Image, prepare.Command)
+	}
+	own := built(t, func(p *RunnerPod) {
+		p.Spec.Scope = slipway.ForgeScope{Forge: slipway.GitLab, Owner: "acme", BaseURL: "https://git.example.com"}
+	})
+	for _, e := range containersOf(own)[runnerContainer].Env {
+		if e.Name == "CI_SERVER_URL" && e.Value != "https://git.example.com" {
+			t.Errorf("its server is %s", e.Value)
+		}
+	}
+	// Its jobs are in Docker, so Docker has the larger part.
+	if l := containersOf(p)[dockerContainer].Resources.Limits; l.Cpu().String() != "1425m" || l.Memory().String() != "2688Mi" {
+		t.Errorf("Docker has the limits %s and %s", l.Cpu(), l.Memory())
 	}
 }
 
@@ -226,6 +291,7 @@ func TestPodIsItsBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := runnerPod(nil)
+		p.Spec.Scope.Forge = rapid.SampledFrom([]slipway.ForgeKind{slipway.GitHub, slipway.GitLab}).Draw(t, "forge")
 		r := &p.Spec.Resources
 		r.CPURequest = rapid.Int64Range(200, 8000).Draw(t, "cpu")
 		r.CPULimit = r.CPURequest + rapid.Int64Range(0, 4000).Draw(t, "more cpu")
@@ -294,6 +360,7 @@ func TestRunnerPodRefusals(t *testing.T) {
 		says   string
 	}{
 		{"no image", func(p *RunnerPod) { p.Images.Docker = "" }, "no image of the runner or of its Docker daemon is set"},
+		{"no image of GitLab's", func(p *RunnerPod) { p.Spec.Scope.Forge, p.Images.GitLab = slipway.GitLab, "" }, "no image of the GitLab runner is set"},
 		{"no configuration", func(p *RunnerPod) { p.JIT = "" }, "has no configuration"},
 		{"no slot", func(p *RunnerPod) { p.Slot = 0 }, "no name, pool, slot"},
 		{"an architecture that runners have not", func(p *RunnerPod) { p.Spec.Architecture = "riscv64" }, `"riscv64" is not an architecture`},

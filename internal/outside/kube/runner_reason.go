@@ -185,7 +185,7 @@ func howEnded(p *corev1.Pod) (RunnerFault, string) {
 	for _, st := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
 		for _, t := range []*corev1.ContainerStateTerminated{st.State.Terminated, st.LastTerminationState.Terminated} {
 			if t != nil && t.Reason == "OOMKilled" {
-				return FaultMemory, fmt.Sprintf("the container %s took more memory than its limit of %s; raise resources.limits.memory, of which the runner and Docker have half each", st.Name, memoryLimit(p, st.Name))
+				return FaultMemory, fmt.Sprintf("the container %s took more memory than its limit of %s; raise resources.limits.memory, of which the runner and Docker have a part each", st.Name, memoryLimit(p, st.Name))
 			}
 		}
 	}

@@ -93,11 +93,11 @@ func TestRunnerState(t *testing.T) {
 		},
 		{
 			"out of memory", []change{runner(said(137, "OOMKilled", "")), failed("", "")},
-			RunnerEnded, FaultMemory, "the container runner took more memory than its limit of 1792Mi; raise resources.limits.memory, of which the runner and Docker have half each",
+			RunnerEnded, FaultMemory, "the container runner took more memory than its limit of 1792Mi; raise resources.limits.memory, of which the runner and Docker have a part each",
 		},
 		{
 			"Docker out of memory, and the job with it", []change{runner(exited(1, "Error")), init(dockerContainer, running(), 1, said(137, "OOMKilled", ""))},
-			RunnerEnded, FaultMemory, "the container docker took more memory than its limit of 1792Mi; raise resources.limits.memory, of which the runner and Docker have half each",
+			RunnerEnded, FaultMemory, "the container docker took more memory than its limit of 1792Mi; raise resources.limits.memory, of which the runner and Docker have a part each",
 		},
 		{"Docker was out of memory once, and the job went well", []change{runner(exited(0, "Completed")), init(dockerContainer, running(), 1, said(137, "OOMKilled", ""))}, RunnerEnded, FaultNone, "it has ended"},
 		{

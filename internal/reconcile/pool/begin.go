@@ -30,7 +30,9 @@ func (w *run) begin(ctx context.Context, out *outcome, in rows, s slipway.Slot) 
 		return false, w.write(ctx, s, slipway.SlotRegistering)
 	}
 	began := w.r.Store.Now()
-	made, err := client.Register(ctx, s.Scope, forge.Registration{Name: s.Runner, Labels: in.pool.Spec.RunnerLabels(), Group: s.Scope.Group})
+	made, err := client.Register(ctx, s.Scope, forge.Registration{
+		Name: s.Runner, Labels: in.pool.Spec.RunnerLabels(), Group: s.Scope.Group, Timeout: in.pool.Spec.Timeout,
+	})
 	if err != nil {
 		return w.notRegistered(ctx, out, s, err)
 	}

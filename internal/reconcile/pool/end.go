@@ -42,7 +42,7 @@ func (w *run) unregister(ctx context.Context, _ *outcome, in rows, s slipway.Slo
 	case err == nil, forge.Is(err, forge.NotFound):
 		return true, w.unregistered(ctx, s)
 	case forge.Is(err, forge.Busy):
-		return w.busyAfterAll(ctx, in, s, err)
+		return w.busyAfterAll(ctx, in, client, s, err)
 	default:
 		return w.notYet(ctx, s, err)
 	}
@@ -56,7 +56,14 @@ func (w *run) unregistered(ctx context.Context, s slipway.Slot) error {
 // busyAfterAll is what follows when a runner that was to go has a job. It goes on, unless
 // there is nothing left that could, or its service is deleted: then the job is cancelled
 // with its pod, and the forge takes the registration back when it has noticed.
-func (w *run) busyAfterAll(ctx context.Context, in rows, s slipway.Slot, cause error) (moved bool, err error) {
+func (w *run) busyAfterAll(ctx context.Context, in rows, client forge.Runners, s slipway.Slot, cause error) (moved bool, err error) {
+	name := s.Scope.Forge.Name()
+	if d, ok := client.(forge.Discarder); ok && w.over(in, s) {
+		if err := d.Discard(ctx, s.Scope, s.RunnerID); err != nil && !forge.Is(err, forge.NotFound) {
+			return w.notYet(ctx, s, err)
+		}
+		return true, w.unregistered(ctx, s)
+	}
 	switch {
 	case in.pool.Deleting:
 		if !s.StartedAt.IsZero() {
@@ -64,15 +71,25 @@ func (w *run) busyAfterAll(ctx context.Context, in rows, s slipway.Slot, cause e
 				return w.notYet(ctx, s, err)
 			}
 		}
-		return w.notYet(ctx, s, forge.Fail(forge.Busy, "GitHub has not yet noticed that the job was cancelled with its runner", "", cause))
+		return w.notYet(ctx, s, forge.Fail(forge.Busy, name+" has not yet noticed that the job was cancelled with its runner", "", cause))
 	case s.StartedAt.IsZero(), !s.EndedAt.IsZero():
-		return w.notYet(ctx, s, forge.Fail(forge.Busy, "GitHub still holds a job for the runner, which has ended; it gives the job up after about ten minutes", "", cause))
+		return w.notYet(ctx, s, forge.Fail(forge.Busy, name+" still holds a job for the runner, which has ended; it gives the job up after about ten minutes", "", cause))
 	}
 	s.State, s.Reason = slipway.SlotBusy, ""
 	if s.BusyAt.IsZero() {
 		s.BusyAt = w.r.Store.Now()
 	}
 	return true, w.write(ctx, s, slipway.SlotDraining)
+}
+
+// overAfter is how long the pod of a deleted pool may take to end with its job: it has a
+// minute for telling the forge.
+const overAfter = 2 * time.Minute
+
+// over reports whether a slot that leaves has no runner that could go on with its job: its
+// pod was seen to have ended, or was asked to end long ago.
+func (w *run) over(in rows, s slipway.Slot) bool {
+	return !s.EndedAt.IsZero() || in.pool.Deleting && !s.StartedAt.IsZero() && s.Failures > 0 && w.r.Store.Now().Sub(s.Since) > overAfter
 }
 
 // remove asks for the end of a pod and its Secret. That they are gone is known when they

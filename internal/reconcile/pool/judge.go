@@ -83,6 +83,9 @@ func judgeRunner(s slipway.Slot, see Sighting, now time.Time) slipway.Slot {
 	if online && s.OnlineAt.IsZero() {
 		s.OnlineAt = earlier(s.BusyAt, now)
 	}
+	if !s.Scope.Forge.TellsJobs() && see.Pod != nil && see.Pod.Over && !see.Pod.Fault && s.BusyAt.IsZero() {
+		s.BusyAt = now // its program ends by itself after a job only
+	}
 	switch {
 	case see.Job != nil && see.Job.State == slipway.JobCompleted && (over || now.Sub(see.Job.SeenAt) > jobSettles):
 		return ended(s, "its job has ended", now)
@@ -99,6 +102,8 @@ func judgeRunner(s slipway.Slot, see Sighting, now time.Time) slipway.Slot {
 		s.State = slipway.SlotIdle
 	case see.RunnerOut && s.State != slipway.SlotBusy:
 		return ended(s, "its registration is gone", now)
+	case see.RunnerOff && s.State == slipway.SlotIdle && !s.Scope.Forge.TellsJobs():
+		return drain(s, "the forge has not heard of its runner for a while") // which may have a job all the same
 	case see.RunnerOff && s.State == slipway.SlotIdle:
 		return ended(s, withSeen("the forge has not heard of its runner for a while", s), now)
 	}

@@ -127,3 +127,20 @@ func TestRunnerNamesAreLabelsAndNeverTheSame(t *testing.T) {
 		}
 	}
 }
+
+// World: pure. GitLab names no job and hears a runner again after two hours at the latest:
+// silence ends no runner that may have a job.
+func TestJudgeOnAForgeThatTellsOfNoJob(t *testing.T) {
+	t.Parallel()
+	before := slipway.Slot{ID: 1, State: idle, Scope: slipway.ForgeScope{Forge: slipway.GitLab, Owner: "acme"}}
+	offline := &forge.Runner{ID: 4}
+	if got := Judge(before, Sighting{Pod: &Pod{Running: true}, Runner: offline, RunnerOff: true}, noon); got.State != draining || !got.EndedAt.IsZero() {
+		t.Errorf("a silent runner is %s and ended at %s; only its pod can tell that", got.State, got.EndedAt)
+	}
+	if got := Judge(before, Sighting{Pod: &Pod{Over: true}}, noon); got.BusyAt.IsZero() || Failed(before, got, 0) != "" {
+		t.Errorf("a runner that ended well counts as a failure: %+v", got)
+	}
+	if got := Judge(before, Sighting{Pod: &Pod{Over: true, Fault: true}}, noon); Failed(before, got, 0) == "" {
+		t.Error("a runner that ended with a fault, and without a job, is no failure")
+	}
+}

@@ -118,7 +118,7 @@ func (w *run) sighting(in rows, seen world, s slipway.Slot) Sighting {
 	if !s.RegisteredAt.IsZero() && l.At.After(s.RegisteredAt) {
 		out.RunnerOut = w.r.since(absence{in.pool.ID, noRegistration, s.Runner}, out.Runner == nil, l.At) >= goneAfter
 	}
-	free := out.Runner != nil && out.Runner.Online && !out.Runner.Busy && s.State == slipway.SlotBusy && out.Job == nil
+	free := out.Runner != nil && out.Runner.Online && !out.Runner.Busy && s.State == slipway.SlotBusy && out.Job == nil && s.Scope.Forge.TellsJobs()
 	out.Jobless = w.r.since(absence{in.pool.ID, jobless, s.Runner}, free, l.At) >= joblessAfter
 	off := out.Runner != nil && !out.Runner.Online && !out.Runner.Busy && s.State == slipway.SlotIdle
 	out.RunnerOff = w.r.since(absence{in.pool.ID, silent, s.Runner}, off, l.At) >= silentAfter

@@ -251,6 +251,9 @@ func (s Snapshot) state(n Next, busy, free, leaving, missing, unbegun int) (slip
 	case busy+free == 0:
 		return slipway.PoolSleeping, ""
 	}
+	if f := s.Pool.Spec.Scope.Forge; !f.TellsJobs() {
+		return slipway.PoolReady, f.Name() + " hands out jobs itself, and does not tell of those that wait"
+	}
 	return slipway.PoolReady, ""
 }
 

@@ -223,8 +223,8 @@ func (r *Reconciler) barred(in rows) string {
 	switch {
 	case r.NoCluster != nil:
 		return "there is no cluster to run runners on"
-	case r.Unprepared != "":
-		return r.Unprepared
+	case r.unprepared(in) != "":
+		return r.unprepared(in)
 	case in.app.Applied == 0 && in.app.Revision > 0:
 		return "its namespace is being prepared" // or that has failed, and the application's task says why
 	case in.status.Outdated != "" && in.status.Outdated == r.Image:
@@ -233,4 +233,11 @@ func (r *Reconciler) barred(in rows) string {
 		return fmt.Sprintf("the cluster has no sandbox for runners: there is no RuntimeClass %s", slipway.RunnerRuntimeClass)
 	}
 	return ""
+}
+
+func (r *Reconciler) unprepared(in rows) string {
+	if r.Unprepared == nil {
+		return ""
+	}
+	return r.Unprepared(in.pool.Spec.Scope.Forge)
 }

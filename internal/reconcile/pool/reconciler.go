@@ -49,6 +49,7 @@ type Pod struct {
 	CreatedAt  time.Time
 	Running    bool   // its runner's program was started
 	Over       bool   // its runner has ended, and does not start again
+	Fault      bool   // something is wrong with it, or was when it ended
 	Leaving    bool   // its end was asked for
 	SecretOnly bool   // only its Secret is there, and no pod
 	Outdated   bool   // it ended because the forge turned its version away
@@ -63,8 +64,8 @@ type Config struct {
 	Store        *store.Store
 	Queue        *task.Queue
 	Cluster      cluster
-	NoCluster    error  // when set, says why there is none
-	Unprepared   string // when set, says why nothing can be launched in this installation
+	NoCluster    error                          // when set, says why there is none
+	Unprepared   func(slipway.ForgeKind) string // says why no runner of a forge can be launched in this installation; nil, or "": it can
 	Box          *secret.Box
 	Installation slipway.Installation
 	// Forge returns the client of a credential at the forge of a scope: the same one for the
