@@ -183,6 +183,9 @@ func TestNewPoolFaults(t *testing.T) {
 	if !strings.Contains(empty.doc.one(t, "#says-idle").text(), "Must be a whole number") {
 		t.Errorf("a sleeping pool without its seconds: %d\n%s", empty.status, empty.doc.text())
 	}
+	if says := b.plans("replicas", "many").doc.one(t, "#says-replicas").text(); strings.Contains(says, "quotes") {
+		t.Errorf("the form speaks of the file's quotes: %q", says)
+	}
 	// Without a script to open it, what is wrong under More is open.
 	if r := b.plans("priority", "x"); !r.doc.has("details.more[open]") {
 		t.Error("More is shut over a fault")
@@ -209,6 +212,8 @@ const (
 	ciChange = "form[action=" + ciPath + "/change]"
 	ciDeploy = "form[action=" + ciPath + "/change/deploy]"
 )
+
+const withDriver = "schema_version = 1\nname = \"new\"\n[driver]\nname = \"guestbook\"\nversion = \"1.0.0\"\n[app]\nversion = \"1.0.0\"\n"
 
 func ciFile(more string) string { return handWritten("replicas = 2", "organization = \"acme\"\n"+more) }
 
@@ -303,11 +308,14 @@ func TestChangeByFile(t *testing.T) {
 	}
 	for name, bad := range map[string]string{
 		"another application": strings.Replace(source, "team-ci", "other", 1),
-		"one with a driver":   "schema_version = 1\nname = \"new\"\n[driver]\nname = \"guestbook\"\nversion = \"1.0.0\"\n[app]\nversion = \"1.0.0\"\n",
+		"one with a driver":   withDriver,
 	} {
 		if r := file(bad); r.status != http.StatusUnprocessableEntity || r.doc.has(ciDeploy) {
 			t.Errorf("the file of %s: %d\n%s", name, r.status, r.doc.text())
 		}
+	}
+	if r := b.post("/runners/new", url.Values{"as": {"file"}, "in": {"shop/dev"}, "source": {withDriver}}); r.status != http.StatusUnprocessableEntity || !strings.Contains(r.doc.text(), "the file of an application with a driver") {
+		t.Errorf("a guestbook as a new pool: %d\n%s", r.status, r.doc.text())
 	}
 	// Comments are offered to be kept: the file comes first, and the form says what it loses.
 	w.deployed(3, "# why\n"+source)
