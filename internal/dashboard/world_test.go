@@ -350,6 +350,11 @@ func (b *browser) send(page element, selector string, fields ...string) reply {
 		}
 		values.Set(fields[i], fields[i+1])
 	}
+	for _, all := range values {
+		for i := range all {
+			all[i] = strings.ReplaceAll(all[i], "\n", "\r\n") // as browsers send them
+		}
+	}
 	return b.post(form.get("action"), values)
 }
 
