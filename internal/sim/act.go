@@ -60,7 +60,7 @@ func (w *World) act(ctx context.Context, s Step) error {
 		n := nodes[s.N%len(nodes)]
 		w.setNode(n, !w.lostNode[n])
 	case Drop:
-		w.dropping, w.dropHow = 1+s.N%3, s.N/3%ways
+		w.dropping, w.dropHow = 1+s.N%4, s.N/4%ways
 	case Tight:
 		w.tight = !w.tight
 	case ForgeOut:

@@ -7,6 +7,7 @@ import (
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/outside/forge/fake"
 	"slipway.dev/slipway/internal/slipway"
+	"slipway.dev/slipway/internal/store"
 	"slipway.dev/slipway/internal/webhook"
 )
 
@@ -102,5 +103,34 @@ func (w *World) take(ctx context.Context, n int) error {
 	if !a.again {
 		a.host.Answer(a.guid, code)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return w.wordsKept(ctx)
+}
+
+// wordsKept looks whether of each delivery that counts as taken its word is on record: it
+// will never be taken again.
+func (w *World) wordsKept(ctx context.Context) error {
+	return w.look(ctx, func(tx *store.Tx) error {
+		rows, err := tx.SQL().QueryContext(ctx, `SELECT d.guid, d.action, COALESCE(j.state, 'not known')
+			FROM deliveries d JOIN connections c ON c.id = d.connection_id
+			LEFT JOIN forge_jobs j ON j.id = d.job_id AND j.host = CASE c.base_url WHEN '' THEN 'github.com' ELSE 'ghe.example.com' END
+			WHERE d.job_id <> 0 AND d.outcome IN ('taken', 'old')`)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }() // what went wrong is in rows.Err
+		for rows.Next() {
+			var guid string
+			var told, known slipway.JobState
+			if err := rows.Scan(&guid, &told, &known); err != nil {
+				return err
+			}
+			if known.Rank() < told.Rank() {
+				w.violate("delivery %s counts as taken and said that its job is %s, which is %s", guid, told, known)
+			}
+		}
+		return rows.Err()
+	})
 }

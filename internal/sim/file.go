@@ -54,7 +54,7 @@ var menu = []struct {
 	{1, service{name: "fixed", scope: "other", labels: []string{"fixed"}, replicas: 1}},
 	{1, service{name: "spare", scope: "acme", labels: []string{"slipway"}, replicas: 3, idle: 60, spare: 1, priority: 5}},
 	{0, service{name: "night", scope: "acme", labels: []string{"slipway"}, replicas: 2, idle: 60, priority: -1, windows: []window{
-		{"Europe/Berlin", []string{"sun"}, 0, 5, 1, 0}, {"America/New_York", everyDay, 17, 2, 0, 2},
+		{"Europe/Berlin", []string{"sun"}, 0, 5, 1, 0}, {"Asia/Tokyo", everyDay, 6, 14, 0, 2},
 	}}},
 	{0, service{name: "enterprise", base: "https://ghe.example.com", credential: "ghe-runner-token", scope: "acme", labels: []string{"slipway"}, replicas: 2, idle: 60}},
 }

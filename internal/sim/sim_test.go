@@ -23,9 +23,9 @@ import (
 // this process; time is simulated.
 
 var (
-	seeds  = flag.Int("seeds", 2000, "how many seeds are run on SQLite; PostgreSQL gets one for fifty of them")
+	seeds  = flag.Int("seeds", 2000, "how many seeds are run on SQLite; PostgreSQL gets one for twenty of them")
 	first  = flag.Uint64("seed", 1, "the first seed")
-	length = flag.Int("steps", 30, "how many steps a run has")
+	length = flag.Int("steps", 40, "how many steps a run has")
 	within = flag.Duration("shrink", time.Minute, "how long a run that failed is made smaller")
 )
 
@@ -91,7 +91,7 @@ func TestSeedsOnSQLite(t *testing.T) {
 
 func TestSeedsOnPostgres(t *testing.T) {
 	t.Parallel()
-	runSeeds(t, max(1, *seeds/50), onPostgres)
+	runSeeds(t, max(1, *seeds/20), onPostgres)
 }
 
 // runSeeds runs so many seeds on as many databases as there are processors.

@@ -70,7 +70,7 @@ var weights = []struct {
 }{
 	{Work, 26}, {WorkAll, 14}, {Take, 10}, {TakeAll, 8}, {Restart, 2}, {Ceiling, 1}, {Other, 3}, {Thaw, 4},
 	{Queue, 12}, {Matrix, 3}, {Cancel, 2}, {Rerun, 1},
-	{Pause, 2}, {Scale, 2}, {Minimum, 1}, {Relabel, 2}, {Move, 1}, {Delete, 2}, {Remove, 1}, {GiveUp, 1}, {Invalid, 1}, {Create, 3}, {Revoke, 1},
+	{Pause, 2}, {Scale, 2}, {Minimum, 1}, {Relabel, 2}, {Move, 1}, {Delete, 2}, {Remove, 1}, {GiveUp, 3}, {Invalid, 1}, {Create, 3}, {Revoke, 1},
 	{Pass, 14}, {Pods, 14}, {Assign, 12}, {Finish, 8}, {Steal, 1}, {Kill, 2}, {Node, 1}, {Drop, 5}, {Double, 2}, {Tight, 1},
 	{ForgeOut, 2}, {KubeOut, 1}, {Lie, 2}, {Leave, 1},
 }

@@ -100,6 +100,9 @@ var (
 	shop = forge.Repository{Owner: "acme", Name: "shop"}
 	site = forge.Repository{Owner: "acme", Name: "site"}
 	tool = forge.Repository{Owner: "other", Name: "tool"}
+	// Two from which a job comes rarely, so that its delivery may be the first one ever heard.
+	lab  = forge.Repository{Owner: "acme", Name: "lab"}
+	docs = forge.Repository{Owner: "acme", Name: "docs"}
 	// Each names self-hosted: a job that does not, and that no pool serves, concerns nobody.
 	labelSets = [][]string{
 		{"self-hosted", "slipway"}, {"self-hosted", "slipway"}, {"Self-Hosted", "LINUX", "Slipway"}, {"self-hosted", "slipway", "big"},
@@ -118,7 +121,7 @@ func New(ctx context.Context, db *Database, box *secret.Box) (*World, error) {
 	}
 	db.clock = w.clock
 	w.hosts = []*host{
-		w.newHost("", "github-runner-token", shop, site, tool),
+		w.newHost("", "github-runner-token", shop, tool, lab, site, docs),
 		w.newHost("https://ghe.example.com", "ghe-runner-token", shop),
 	}
 	if err := w.furnish(ctx); err != nil {
