@@ -62,9 +62,6 @@ func TestRunnerBudgets(t *testing.T) {
 			took := podRequests(t, w, f, made)
 			add("delivery to pod request, idle pool", "p99 under 250 ms", "median %s, worst %s of %d", median(took), slices.Max(took).Round(time.Millisecond), len(took))
 
-			// Demand without runners: what is measured is the taking of deliveries, with the
-			// pool that they wake.
-			w.Must("runners", "pause", "team-ci", "-e", w.Env)
 			s := &sender{Sender: world.NewSender(t, made.Connection.WebhookURL, made.Secret, "team")}
 			const burst = 50_000
 			began, ours, its := time.Now(), ownCPU(t), cpuOf(t, server.PID())

@@ -220,7 +220,12 @@ func (w *World) Up(p *Process) {
 func (w *World) SetUp(data string) {
 	w.T.Helper()
 	w.Write("password", "correct horse battery staple\n")
-	w.MustIn("password", "setup", "--server", w.URL, "--secret-file", filepath.Join(w.Dir, data, "setup-secret"), "--username", "admin", "--password-stdin")
+	secret := filepath.Join(w.Dir, data, "setup-secret")
+	Eventually(w.T, time.Minute, "the first start has made its secret", func() (bool, string) { // some time after the server answers
+		_, err := os.Stat(secret)
+		return err == nil, fmt.Sprint(err)
+	})
+	w.MustIn("password", "setup", "--server", w.URL, "--secret-file", secret, "--username", "admin", "--password-stdin")
 	token := strings.TrimSpace(w.Must("tokens", "create", "e2e", "-o", "json"))
 	var made struct{ Value string }
 	if err := json.Unmarshal([]byte(token), &made); err != nil || made.Value == "" {
