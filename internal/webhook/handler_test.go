@@ -376,6 +376,12 @@ func FuzzDelivery(f *testing.F) {
 	f.Add([]byte(`{"action":"queued"}`), "application/json", "workflow_job", "g-1", true)
 	f.Add([]byte("payload=%7B%7D"), "application/x-www-form-urlencoded", "ping", "g-2", true)
 	f.Add([]byte("{"), "text/plain", "", "", false)
+	for _, event := range []string{"workflow_job", "workflow_run", "ping", "check_run"} {
+		for _, raw := range examples(f, event) {
+			f.Add([]byte(raw), "application/json", event, "72d3162e-cc78-11e3-81ab-4c9367dc0958", true)
+			f.Add([]byte("payload="+url.QueryEscape(string(raw))), "application/x-www-form-urlencoded", event, "g-3", true)
+		}
+	}
 	d := &desk{hooks: map[string]change.Hook{"one": {Secrets: [][]byte{[]byte(oneSecret)}}}}
 	h := New(Config{Change: d})
 	go h.Run(context.Background())
