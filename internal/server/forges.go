@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/forge/github"
@@ -77,4 +79,57 @@ func (a apps) MakeApp(ctx context.Context, baseURL, code string) (change.MadeApp
 		return change.MadeApp{}, err
 	}
 	return change.MadeApp{ID: made.ID, URL: made.URL, PrivateKey: []byte(made.PrivateKey), WebhookSecret: []byte(made.WebhookSecret)}, nil
+}
+
+// countedForge counts what is asked of forges, by what became of it. What has not changed
+// since it was asked last costs nothing of a credential's hour.
+type countedForge struct {
+	next     http.RoundTripper
+	requests *prometheus.CounterVec
+}
+
+// Outcomes of a request to a forge.
+const (
+	forgeOK        = "ok"
+	forgeUnchanged = "not_modified"
+	forgeRefused   = "refused"
+	forgeThrottled = "throttled"
+	forgeFault     = "fault"
+	forgeNoAnswer  = "no_answer"
+)
+
+func newForgeRequests() *prometheus.CounterVec {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "slipway_forge_requests_total",
+		Help: "Requests to forges by what became of them: ok, not_modified (it costs nothing of GitHub's limit), refused, throttled, fault, no_answer.",
+	}, []string{"outcome"})
+	// So that a rate can be told from the first one on.
+	for _, o := range []string{forgeOK, forgeUnchanged, forgeRefused, forgeThrottled, forgeFault, forgeNoAnswer} {
+		requests.WithLabelValues(o)
+	}
+	return requests
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (c *countedForge) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := c.next.RoundTrip(r)
+	c.requests.WithLabelValues(forgeOutcome(res, err)).Inc()
+	return res, err
+}
+
+func forgeOutcome(res *http.Response, err error) string {
+	switch {
+	case err != nil:
+		return forgeNoAnswer
+	case res.StatusCode == http.StatusNotModified:
+		return forgeUnchanged
+	case res.StatusCode == http.StatusTooManyRequests,
+		res.StatusCode == http.StatusForbidden && (res.Header.Get("Retry-After") != "" || res.Header.Get("X-Ratelimit-Remaining") == "0"):
+		return forgeThrottled
+	case res.StatusCode >= http.StatusInternalServerError:
+		return forgeFault
+	case res.StatusCode >= http.StatusBadRequest:
+		return forgeRefused
+	}
+	return forgeOK
 }

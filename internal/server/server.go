@@ -117,9 +117,11 @@ func Open(ctx context.Context, c config.Config, version string, out, logTo io.Wr
 	if err != nil {
 		return nil, err
 	}
-	s.forges = newForgeClients(transport, version)
+	asked := newForgeRequests()
+	s.forges = newForgeClients(&countedForge{transport, asked}, version)
 	s.Change.Apps = apps{s.forges.Clients}
 	s.metrics = newMetrics(s.Store, s.forges, version, s.log)
+	s.metrics.registry.MustRegister(asked)
 	s.openWebhooks()
 	if c.Role.Works() {
 		s.handle()

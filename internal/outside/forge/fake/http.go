@@ -80,7 +80,7 @@ func (g *GitHub) Handler() http.Handler {
 		answer(w, r, g.Redeliver(r.Context(), forge.Hook{App: true}, number(r, "id")), http.StatusAccepted, map[string]any{})
 	})
 	g.serveApps(mux)
-	return g.weather(mux)
+	return g.weather(g.tagged(mux))
 }
 
 func number(r *http.Request, name string) int64 {

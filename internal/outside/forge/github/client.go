@@ -32,6 +32,7 @@ type Client struct {
 	api        *url.URL
 	budget     *rest.Budget
 	transport  http.RoundTripper // spends the budget, without a credential
+	confirming http.RoundTripper // the same, and asks whether something has changed
 	plain      *http.Client      // for logs, which lie elsewhere
 	userAgent  string
 	app        *github.Client // as the App itself; nil for a token
@@ -75,8 +76,10 @@ func New(o Options) (*Client, error) {
 		transport: &bounded{o.Budget.Over(o.Transport)}, plain: &http.Client{Transport: o.Transport, CheckRedirect: onlyTLS},
 		clients: map[string]*github.Client{}, installations: map[string]*installation{}, groups: map[string]int64{},
 	}
+	c.confirming = newConditional(c.transport, api.Host)
 	if app := o.Credential.app; app != nil {
-		c.app, err = c.rest(func(context.Context) (string, error) { return app.assertion(time.Now()) }, nil)
+		// Each of its requests has a token of its own, of which GitHub could confirm nothing.
+		c.app, err = c.rest(c.transport, func(context.Context) (string, error) { return app.assertion(time.Now()) }, nil)
 	}
 	return c, err
 }
@@ -107,10 +110,10 @@ func apiURL(base string) (*url.URL, error) {
 }
 
 // rest returns a client of the REST API that carries a token.
-func (c *Client) rest(token bearer, rejected func(string)) (*github.Client, error) {
+func (c *Client) rest(over http.RoundTripper, token bearer, rejected func(string)) (*github.Client, error) {
 	api := c.api.String()
 	g, err := github.NewClient(
-		github.WithHTTPClient(&http.Client{Transport: &authorised{c.transport, c.api.Host, token, rejected}, CheckRedirect: onlyTLS}),
+		github.WithHTTPClient(&http.Client{Transport: &authorised{over, c.api.Host, token, rejected}, CheckRedirect: onlyTLS}),
 		github.WithURLs(&api, &api), github.WithUserAgent(c.userAgent),
 		github.WithDisableRateLimitCheck(), // the budget does that, for all clients of a credential
 	)
@@ -135,7 +138,7 @@ func (c *Client) of(owner string) (*github.Client, error) {
 	if g := c.clients[key]; g != nil {
 		return g, nil
 	}
-	g, err := c.rest(token, rejected)
+	g, err := c.rest(c.confirming, token, rejected)
 	if err == nil {
 		c.clients[key] = g
 	}

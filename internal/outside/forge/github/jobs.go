@@ -32,14 +32,15 @@ func (c *Client) Runs(ctx context.Context, repo forge.Repository, q forge.RunQue
 		}
 		opts := &github.ListWorkflowRunsOptions{Status: q.Status, ListOptions: o, ExcludePullRequests: true}
 		if !q.Since.IsZero() {
-			opts.Created = ">=" + q.Since.UTC().Format(time.RFC3339)
+			// By the hour, so that who asks again and again asks the same.
+			opts.Created = ">=" + q.Since.UTC().Truncate(time.Hour).Format(time.RFC3339)
 		}
 		page, res, err := g.Actions.ListRepositoryWorkflowRuns(ctx, repo.Owner, repo.Name, opts)
 		if err != nil {
 			return res, c.explain(what, res, err)
 		}
 		for _, r := range page.WorkflowRuns {
-			if !seen[r.GetID()] {
+			if !seen[r.GetID()] && (r.CreatedAt == nil || !r.GetCreatedAt().Before(q.Since)) {
 				seen[r.GetID()] = true
 				out = append(out, run(r))
 			}
