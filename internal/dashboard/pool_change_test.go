@@ -186,6 +186,13 @@ func TestNewPoolFaults(t *testing.T) {
 	if says := b.plans("replicas", "many").doc.one(t, "#says-replicas").text(); strings.Contains(says, "quotes") {
 		t.Errorf("the form speaks of the file's quotes: %q", says)
 	}
+	gitlab := b.plans("of", "gitlab-group")
+	if !strings.Contains(gitlab.doc.one(t, "#says-idle").text(), "GitLab tells of none") || !strings.Contains(gitlab.doc.one(t, "#pool-of option[selected]").text(), "GitLab") {
+		t.Errorf("a pool of GitLab that sleeps: %d\n%s", gitlab.status, gitlab.doc.text())
+	}
+	if none := b.plans("labels", ""); !strings.Contains(none.doc.one(t, "#says-labels").text(), "Is missing") {
+		t.Errorf("a pool without labels: %d\n%s", none.status, none.doc.text())
+	}
 	// Without a script to open it, what is wrong under More is open.
 	if r := b.plans("priority", "x"); !r.doc.has("details.more[open]") {
 		t.Error("More is shut over a fault")

@@ -48,10 +48,10 @@ var poolFields = []poolField{
 	{"limits_cpu", "resources.limits.cpu", textField, "CPU at most", ""},
 	{"limits_memory", "resources.limits.memory", textField, "Memory at most", ""},
 	{"runner_group_id", "actions.runner_group_id", numberField, "Runner group", "Its ID, from the address of its page at GitHub. Without one it is the organization's default."},
-	{"base_url", "actions.base_url", textField, "Server", "Of a GitHub Enterprise Server: https://github.example.com. Empty for github.com."},
+	{"base_url", "actions.base_url", textField, "Server", "Of your own: https://github.example.com. Empty for github.com or gitlab.com."},
 	{"credential", "actions.credential", textField, "Credential", ""},
 	{"jobs_credential", "actions.jobs_credential", textField, "Credential for jobs and logs", "A token that may read Actions, where the other one may not."},
-	{"labels", "actions.labels", listField, "Labels", "That jobs name in runs-on, with commas between them: slipway, large."},
+	{"labels", "actions.labels", listField, "Labels", "That jobs name in runs-on, or in tags at GitLab, with commas between them: slipway, large. Without any, runners of GitLab take jobs without tags."},
 	{"architecture", "actions.architecture", textField, "Architecture", ""},
 	{"node_name", "actions.node_name", textField, "Only on the node", "As kubectl get nodes names it. Empty: on any that is prepared for runners."},
 	{"timeout_minutes", "actions.timeout_minutes", numberField, "Minutes that a runner may live", "60 where it is empty. A job that takes longer is ended."},
@@ -82,10 +82,30 @@ func fieldOf(name string) poolField {
 	return poolFields[i]
 }
 
-// poolOwners are whose jobs a pool can take: the key of the file, and its words.
-var poolOwners = []struct{ key, label string }{
-	{"organization", "Organization at GitHub"},
-	{"repository", "Repository at GitHub"},
+// poolOwner is a way to say whose jobs a pool takes.
+type poolOwner struct {
+	name  string // of the choice
+	forge slipway.ForgeKind
+	key   string // of the file
+	label string
+	of    func(slipway.RunnerActions) string
+}
+
+var poolOwners = []poolOwner{
+	{"organization", slipway.GitHub, "organization", "Organization at GitHub", func(a slipway.RunnerActions) string { return a.Organization }},
+	{"repository", slipway.GitHub, "repository", "Repository at GitHub", func(a slipway.RunnerActions) string { return a.Repository }},
+	{"gitlab-group", slipway.GitLab, "group", "Group at GitLab", func(a slipway.RunnerActions) string { return a.Group }},
+	{"gitlab-project", slipway.GitLab, "project", "Project at GitLab", func(a slipway.RunnerActions) string { return a.Project }},
+}
+
+// owner is the choice that was made; the first one where none was.
+func (f poolForm) owner() poolOwner {
+	for _, o := range poolOwners {
+		if o.name == f.Values["of"] {
+			return o
+		}
+	}
+	return poolOwners[0]
 }
 
 // When runners go that have no job.
@@ -139,9 +159,10 @@ func (f poolForm) fill(x slipway.RunnerService) {
 			put(name, q[0])
 		}
 	}
-	put("owner", a.Organization)
-	if a.Repository != "" {
-		f.Values["of"], f.Values["owner"] = "repository", a.Repository
+	for _, o := range poolOwners {
+		if owner := o.of(a); o.forge == a.Forge && owner != "" {
+			f.Values["of"], f.Values["owner"] = o.name, owner
+		}
 	}
 	number("runner_group_id", a.RunnerGroupID)
 	put("base_url", a.BaseURL)
@@ -202,8 +223,12 @@ func (f poolForm) TOML() string {
 		at := strings.LastIndexByte(path, '.')
 		lines[path[:max(at, 0)]] = append(lines[path[:max(at, 0)]], path[at+1:]+" = "+value)
 	}
+	whose := f.owner()
+	if whose.forge != slipway.GitHub {
+		put("actions.forge", tomlText(string(whose.forge)))
+	}
 	if owner := f.Values["owner"]; owner != "" {
-		put("actions."+tomlKey(f.Values["of"]), tomlText(owner))
+		put("actions."+whose.key, tomlText(owner))
 	}
 	for _, field := range poolFields {
 		v := f.Values[field.name]
@@ -211,6 +236,8 @@ func (f poolForm) TOML() string {
 		case field.name == "idle" && f.Values["when"] == whenNever:
 		case field.name == "idle":
 			put(field.path, tomlNumber(v)) // also when it is empty: left out it would say that no runner ever goes
+		case field.name == "labels" && whose.forge == slipway.GitLab:
+			put(field.path, tomlList(v)) // none at all has a meaning there
 		case v == "":
 		case field.kind == numberField:
 			put(field.path, tomlNumber(v))
@@ -258,7 +285,7 @@ func (f poolForm) fieldAt(path string) string {
 		switch {
 		case key == "":
 			return "service"
-		case key == "actions" || slices.ContainsFunc(poolOwners, func(o struct{ key, label string }) bool { return key == "actions."+o.key }):
+		case key == "actions" || slices.ContainsFunc(poolOwners, func(o poolOwner) bool { return key == "actions."+o.key }):
 			return "owner"
 		}
 		if i := slices.IndexFunc(poolFields, func(p poolField) bool { return p.path == key }); i >= 0 {

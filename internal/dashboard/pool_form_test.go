@@ -44,6 +44,8 @@ func TestPoolFormIsTheFile(t *testing.T) {
 	}{
 		{"a pool that sleeps", typed(), handWritten(usual, org)},
 		{"of a repository", typed("of", "repository", "owner", "acme/shop"), handWritten(usual, "repository = \"acme/shop\"\nidle_seconds = 300\n")},
+		{"of a GitLab group", typed("of", "gitlab-group", "owner", "acme/tools", "when", whenNever), handWritten(usual, "forge = \"gitlab\"\ngroup = \"acme/tools\"\n")},
+		{"of a GitLab project, without tags", typed("of", "gitlab-project", "owner", "acme/tools/shop", "when", whenNever, "labels", ""), strings.Replace(handWritten(usual, "forge = \"gitlab\"\nproject = \"acme/tools/shop\"\n"), `["slipway"]`, "[]", 1)},
 		{"of fixed size", typed("when", whenNever, "idle", "300", "replicas", "2"), handWritten("replicas = 2", "organization = \"acme\"\n")},
 		{"size", typed("size", "large"), handWritten(usual+"\nsize = \"large\"", org)},
 		{"the name of the pool", typed("service", "linux"), strings.ReplaceAll(handWritten(usual, org), "services.runner", "services.linux")},
@@ -106,7 +108,7 @@ func TestPoolFormNeverBreaksTheFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := poolForm{Values: map[string]string{}}
 		for _, name := range fieldNames() {
-			f.Values[name] = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "acme", "]\nx = 1", `"`, `\`, "a.b", "007", "\x7f", "1e3", "never", "idle", "organization", "# no"})).Draw(t, name)
+			f.Values[name] = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "acme", "]\nx = 1", `"`, `\`, "a.b", "007", "\x7f", "1e3", "never", "idle", "organization", "gitlab-group", "gitlab-project", "# no"})).Draw(t, name)
 		}
 		_, err := spec.ParseApplication([]byte(f.TOML()), "")
 		if err == nil {
@@ -120,7 +122,7 @@ func TestPoolFormNeverBreaksTheFile(t *testing.T) {
 			if x.Path == "" {
 				t.Fatalf("the file cannot be read: %v\n%s", x, f.TOML())
 			}
-			if f.fieldAt(x.Path) == "" && f.Values["of"] == "organization" {
+			if f.fieldAt(x.Path) == "" {
 				t.Fatalf("%v stands at no field\n%s", x, f.TOML())
 			}
 		}
@@ -146,7 +148,7 @@ func TestPoolFormLosesNothing(t *testing.T) {
 	// A form that forgets one of its fields is noticed, whichever it is.
 	full := poolFormOf(whole)
 	for name := range full.Values {
-		if name == "when" || name == "size" { // without it the same is meant
+		if name == "when" || name == "size" || name == "of" { // without it the same is meant
 			continue
 		}
 		less := poolForm{Values: maps.Clone(full.Values)}
