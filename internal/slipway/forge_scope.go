@@ -6,18 +6,14 @@ import "strings"
 type ForgeKind string
 
 const (
-	GitHub    ForgeKind = "" // as scopes were written before there were others
-	GitLab    ForgeKind = "gitlab"
-	Bitbucket ForgeKind = "bitbucket"
+	GitHub ForgeKind = "" // as scopes were written before there were others
+	GitLab ForgeKind = "gitlab"
 )
 
 // Name is the forge as people write it.
 func (k ForgeKind) Name() string {
-	switch k {
-	case GitLab:
+	if k == GitLab {
 		return "GitLab"
-	case Bitbucket:
-		return "Bitbucket"
 	}
 	return "GitHub"
 }
@@ -27,8 +23,8 @@ func (k ForgeKind) Name() string {
 // to have had its job when its program has ended well.
 func (k ForgeKind) TellsJobs() bool { return k == GitHub }
 
-// ForgeScope is where runners are registered: an organization, a group or a workspace, or
-// one repository or project of it.
+// ForgeScope is where runners are registered: an organization or a group, or one repository
+// or project of it.
 type ForgeScope struct {
 	Forge ForgeKind `json:"forge,omitempty"`
 	// BaseURL is of a server of one's own, https://github.example.com; empty: the forge's
@@ -44,13 +40,8 @@ const GitHubHost = "github.com"
 
 // Host is the forge that the scope is on, as jobs are kept by: lower case, without scheme.
 func (s ForgeScope) Host() string {
-	if s.BaseURL == "" {
-		switch s.Forge {
-		case GitLab:
-			return "gitlab.com"
-		case Bitbucket:
-			return "bitbucket.org"
-		}
+	if s.BaseURL == "" && s.Forge == GitLab {
+		return "gitlab.com"
 	}
 	return ForgeHost(s.BaseURL)
 }

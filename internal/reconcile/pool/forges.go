@@ -162,7 +162,7 @@ func (f *forges) seat(client forge.Runners) (leave func(), ok bool) {
 // list returns the registrations of a scope, not older than fresh where that can be had
 // without waiting for another pool's request.
 func (f *forges) list(ctx context.Context, client forge.Runners, scope slipway.ForgeScope, eager bool) Listed {
-	key := listKey{client, scope.Host() + "/" + scope.String()}
+	key := listKey{client, scope.Host() + "/" + scope.Owner + " " + scope.Repository} // a group acme/shop is not the project shop of acme
 	f.mu.Lock()
 	l := f.lists[key]
 	if l == nil {

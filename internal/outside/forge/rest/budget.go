@@ -18,8 +18,7 @@ import (
 
 // BudgetOptions bound what one credential does. Zero values mean the defaults, which stay
 // well below what GitHub allows: 100 requests at once, 900 points a minute, and 180 runner
-// configurations a minute. GitLab.com and Bitbucket Cloud allow no less of what is asked of
-// them.
+// configurations a minute. GitLab.com allows no less of what is asked of it.
 type BudgetOptions struct {
 	Forge         string        // whose limits they are, as people write it
 	Concurrency   int           // requests at once; 20
@@ -192,8 +191,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Learn reads what an answer says of the limits. GitHub and Bitbucket begin the names of
-// their headers with X, GitLab does not.
+// Learn reads what an answer says of the limits. GitHub begins the names of its headers
+// with X, GitLab does not.
 func (b *Budget) Learn(res *http.Response) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
