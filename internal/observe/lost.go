@@ -80,7 +80,8 @@ type sender struct {
 }
 
 // hooks finds the hooks that send to a connection: its App's, or those that the pools'
-// credentials show. A refusal counts when nothing was found.
+// credentials show. A refusal counts when nothing was found; an outage counts always, for
+// what was lost meanwhile must not be passed over when the look is noted.
 func (r *Recovery) hooks(ctx context.Context, c slipway.Connection, pools []slipway.RunnerPool) (found []sender, failure error) {
 	app, err := r.app(ctx, c)
 	switch {
@@ -89,6 +90,7 @@ func (r *Recovery) hooks(ctx context.Context, c slipway.Connection, pools []slip
 	case app != nil:
 		return []sender{{forge.Hook{App: true}, app}}, nil
 	}
+	var missed error
 	seen := map[string]bool{}
 	for _, p := range pools {
 		scope := p.Spec.Scope
@@ -104,7 +106,9 @@ func (r *Recovery) hooks(ctx context.Context, c slipway.Connection, pools []slip
 			seen[key] = true
 			hooks, client, err := r.hooksOf(ctx, p, name, scope)
 			if err != nil {
-				failure = err
+				if failure = err; forge.Is(err, forge.Away, forge.Throttled) {
+					missed = err
+				}
 				continue
 			}
 			for _, h := range hooks {
@@ -117,7 +121,7 @@ func (r *Recovery) hooks(ctx context.Context, c slipway.Connection, pools []slip
 		}
 	}
 	if len(found) > 0 {
-		return found, nil
+		return found, missed
 	}
 	if failure == nil && len(seen) > 0 {
 		failure = slipway.Errorf(slipway.NotFound, "none of the webhooks that the pools' credentials show sends to this connection").

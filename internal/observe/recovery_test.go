@@ -193,6 +193,43 @@ func TestWhatKeepsTheSearchFromSucceedingIsSaid(t *testing.T) {
 	}
 }
 
+// The hooks of one scope were found, and those of another could not be asked for: what was
+// lost there is not to be passed over by the next look, which goes back an hour only.
+func TestAnOutageOfSomeHooksIsNoWholeLook(t *testing.T) {
+	t.Parallel()
+	l := newLossy(t)
+	lib := forge.Repository{Owner: "acme", Name: "lib"}
+	l.forge.AddRepository(lib)
+	l.hook()
+	l.ok(l.store.InTx(t.Context(), func(tx *store.Tx) error {
+		pools, err := tx.RunnerPools(t.Context())
+		if err != nil {
+			return err
+		}
+		p := pools[0]
+		p.ID, p.Service, p.Spec.Scope.Repository = 0, "another", lib.Name
+		_, err = tx.PutRunnerPool(t.Context(), p, false)
+		return err
+	}))
+	l.forge.AddHook(slipway.ForgeScope{Owner: "acme", Repository: "lib"}, "https://slipway.example.com"+l.c.WebhookPath(), func(_, guid string, _ []byte) int {
+		l.got = append(l.got, guid)
+		return l.answer(guid)
+	})
+	l.answer = func(string) int { return 502 }
+	l.forge.Queue(app, []string{"slipway"})
+	l.forge.Queue(lib, []string{"slipway"})
+	l.answer = func(string) int { return 200 }
+	l.forge.Break(fake.Fault{Op: "Hooks", Problem: forge.Away})
+	l.now = l.now.Add(time.Minute)
+	if c := l.recover(); len(l.got) != 3 || !c.RecoveredAt.IsZero() || c.RecoverError == "" {
+		t.Errorf("in the outage: sent %v; recovered at %s, %q", l.got, c.RecoveredAt, c.RecoverError)
+	}
+	l.now = l.now.Add(3 * time.Hour)
+	if c := l.recover(); len(l.got) != 4 || c.RecoveredAt.IsZero() || c.RecoverError != "" {
+		t.Errorf("after it: sent %v; recovered at %s, %q", l.got, c.RecoveredAt, c.RecoverError)
+	}
+}
+
 // pytorch/ci-infra#271: queued jobs are asked for, with no webhook at all.
 func TestQueuedJobsAreFoundWithoutDeliveries(t *testing.T) {
 	t.Parallel()
