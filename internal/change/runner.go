@@ -146,7 +146,7 @@ func (s *Service) putPools(ctx context.Context, tx *store.Tx, p prepared) error 
 	for _, change := range p.pools {
 		id := change.old.ID
 		switch {
-		case change.same():
+		case change.same(), change.wanted == nil && change.old.Deleting:
 		case change.wanted == nil:
 			if err := tx.SetRunnerPoolDeleting(ctx, id, true); err != nil {
 				return err

@@ -66,17 +66,32 @@ func (tx *Tx) poolFlag(ctx context.Context, column string, id int64, v bool) err
 // DeleteRunnerPool drops the record of a pool with its slots. It is a Conflict while a
 // slot is open: something of it may be left outside.
 func (tx *Tx) DeleteRunnerPool(ctx context.Context, id int64) error {
+	_, err := tx.dropPool(ctx, id, ``)
+	return err
+}
+
+// RetireRunnerPool is DeleteRunnerPool for a pool that is being deleted. It is stale when
+// the pool is wanted again.
+func (tx *Tx) RetireRunnerPool(ctx context.Context, id int64) error {
+	n, err := tx.dropPool(ctx, id, ` AND deleting = ?`, true)
+	if err == nil && n == 0 {
+		return stale("retire pool %d, which is not being deleted", id)
+	}
+	return err
+}
+
+func (tx *Tx) dropPool(ctx context.Context, id int64, only string, args ...any) (n int64, err error) {
 	open, err := tx.OpenSlots(ctx, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if len(open) > 0 {
-		return slipway.Errorf(slipway.Conflict, "the pool still has %d open slots", len(open))
+		return 0, slipway.Errorf(slipway.Conflict, "the pool still has %d open slots", len(open))
 	}
-	if _, err := tx.exec(ctx, `DELETE FROM runner_pools WHERE id = ?`, id); err != nil {
-		return fmt.Errorf("delete pool %d: %w", id, err)
+	if n, err = tx.exec(ctx, `DELETE FROM runner_pools WHERE id = ?`+only, append([]any{id}, args...)...); err != nil {
+		return 0, fmt.Errorf("delete pool %d: %w", id, err)
 	}
-	return nil
+	return n, nil
 }
 
 func (tx *Tx) RunnerPool(ctx context.Context, id int64) (slipway.RunnerPool, error) {

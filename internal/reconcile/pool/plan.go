@@ -274,7 +274,7 @@ func (s Snapshot) again(n Next, leaving int, free []slipway.Slot) time.Duration 
 	case n.Launch > 0 || len(n.Drain)+len(n.Close) > 0:
 		return expecting
 	case s.Pool.Deleting && len(s.Slots) == 0:
-		return quiet // only its record is left
+		return settled // only its record is left; see retired
 	}
 	if leaving > 0 {
 		return s.retry()

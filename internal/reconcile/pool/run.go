@@ -74,6 +74,9 @@ func (w *run) round(ctx context.Context) (again time.Duration, moved bool, err e
 		return 0, false, err
 	}
 	w.waiting = len(in.demand)
+	if gone, err := w.retired(ctx, in, seen); gone || err != nil {
+		return 0, false, err
+	}
 	d := w.decide(in, seen)
 	if err := w.commit(ctx, &d); err != nil {
 		return 0, false, err

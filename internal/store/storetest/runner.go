@@ -160,6 +160,15 @@ func runnerSlots(w *world) {
 	}
 	err = w.try(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRunnerPool(ctx, p.ID) })
 	w.wantKind("to delete a pool with an open slot", err, slipway.Conflict)
+	empty := made(w, func(ctx context.Context, tx *store.Tx) (slipway.RunnerPool, error) {
+		return tx.PutRunnerPool(ctx, slipway.RunnerPool{ApplicationID: p.ApplicationID, Service: "empty", Spec: acme}, false)
+	})
+	retire := func(ctx context.Context, tx *store.Tx) error { return tx.RetireRunnerPool(ctx, empty.ID) }
+	if err := w.try(retire); !errors.Is(err, store.ErrStale) {
+		t.Errorf("to retire a pool that is wanted: %v", err)
+	}
+	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetRunnerPoolDeleting(ctx, empty.ID, true) })
+	w.write(retire)
 	counts := get(w, func(ctx context.Context, tx *store.Tx) (map[int64]map[slipway.SlotState]int, error) {
 		return tx.OpenSlotCounts(ctx)
 	})
