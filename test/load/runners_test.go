@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,9 +67,10 @@ func TestRunnerBudgets(t *testing.T) {
 			const burst = 50_000
 			began, ours, its := time.Now(), ownCPU(t), cpuOf(t, server.PID())
 			s.send(t, burst, 256, 0)
-			took1, each := time.Since(began), func(d time.Duration) time.Duration { return (d / burst).Round(time.Microsecond) }
+			rate := burst / time.Since(began).Seconds()
+			each := func(d time.Duration) time.Duration { return (d / burst).Round(time.Microsecond) }
 			add("signed deliveries of 8 KB to a durable 2xx, burst of 50,000", "5,000/s", "%.0f/s; of the processor %s each in the server, %s in the sender beside it; the server then has %d MiB",
-				burst/took1.Seconds(), each(cpuOf(t, server.PID())-its), each(ownCPU(t)-ours), residentMiB(t, server.PID()))
+				rate, each(cpuOf(t, server.PID())-its), each(ownCPU(t)-ours), residentMiB(t, server.PID()))
 			paced := s.send(t, 10_000, 64, time.Second/1000)
 			slices.Sort(paced)
 			add("the same at 1,000/s", "p99 under 50 ms", "median %s, p99 %s", paced[len(paced)/2].Round(100*time.Microsecond), paced[len(paced)*99/100].Round(100*time.Microsecond))
@@ -76,7 +78,8 @@ func TestRunnerBudgets(t *testing.T) {
 		})
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "\nwhat\tbudget\tmeasured")
+	fmt.Fprintf(out, "\nmachine: %d cores, %s, %s; load average at the end %s\n", runtime.NumCPU(), cpu(), runtime.Version(), strings.Join(strings.Fields(world.ReadFile(t, "/proc/loadavg"))[:3], " "))
+	fmt.Fprintln(out, "what\tbudget\tmeasured")
 	for _, r := range table {
 		fmt.Fprintf(out, "%s\t%s\t%s\n", r.what, r.budget, r.measured)
 	}
