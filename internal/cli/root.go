@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -48,7 +49,13 @@ func (s *session) root() *cobra.Command {
 	f.StringVar(&s.caFile, "ca-file", "", "a file of PEM certificates to trust the server by, beside the system's (or SLIPWAY_CA_FILE)")
 	must(root.MarkPersistentFlagFilename("ca-file"))
 	f.StringVarP(&s.format, "format", "o", "table", "how to print: table, json or yaml")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return s.checkFormat() }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		// Cobra looks at these as well, and would end as if the server had refused.
+		if err := errors.Join(c.ValidateRequiredFlags(), c.ValidateFlagGroups()); err != nil {
+			return usagef("%s", err).hint("see %s --help", c.CommandPath())
+		}
+		return s.checkFormat()
+	}
 	must(root.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)))
 	must(root.RegisterFlagCompletionFunc("context", s.completeContexts))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
