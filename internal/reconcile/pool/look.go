@@ -39,7 +39,7 @@ func (w *run) look(ctx context.Context, in rows) (world, error) {
 			seen.pods[pods[i].Name] = &pods[i]
 		}
 	}
-	if len(in.slots) == 0 && in.now.Sub(in.status.Ledger.CheckedAt) < quiet && len(in.status.Ledger.Registrations) == 0 {
+	if len(in.slots) == 0 && !in.pool.Deleting && in.now.Sub(in.status.Ledger.CheckedAt) < quiet && len(in.status.Ledger.Registrations) == 0 {
 		return seen, nil
 	}
 	eager := false

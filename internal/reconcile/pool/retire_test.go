@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/slipway"
 	"slipway.dev/slipway/internal/store"
 )
@@ -93,6 +94,43 @@ func TestAServiceThatIsTakenOutLeavesNoRecord(t *testing.T) {
 	}
 	s.live(30 * time.Second)
 	s.wantStates(slipway.SlotIdle)
+}
+
+// TestAPoolThatGoesWaitsForALateRegistration, and not for a credential that is gone. World:
+// fake, over SQLite.
+func TestAPoolThatGoesWaitsForALateRegistration(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, func(p *slipway.PoolSpec) { p.Minimum = 1 })
+	s.another("second")
+	s.revise(1, "runner", "second")
+	s.live(30 * time.Second)
+	s.revise(2, "second")
+	for len(s.slots()) > 0 {
+		s.live(2 * time.Second)
+	}
+	s.live(10 * time.Second)
+	_, err := s.github.Register(t.Context(), slipway.ForgeScope{Owner: "acme"}, forge.Registration{Name: NamePrefix(s.r.Installation) + "late", Labels: []string{"x"}})
+	s.must(err)
+	s.live(4 * time.Minute)
+	if left := s.github.Registrations(); len(left) != 0 {
+		t.Errorf("left are %v", left)
+	}
+	if got := s.services(); !slices.Equal(got, []string{"second"}) {
+		t.Errorf("the pools are %v", got)
+	}
+
+	s.pool = s.another("runner")
+	s.revise(3, "runner", "second")
+	s.live(30 * time.Second)
+	s.revise(4, "second")
+	for len(s.slots()) > 0 {
+		s.live(2 * time.Second)
+	}
+	s.github.Revoke(true)
+	s.live(2 * time.Minute)
+	if got := s.services(); !slices.Equal(got, []string{"second"}) {
+		t.Errorf("with a credential that is gone the pools are %v", got)
+	}
 }
 
 // TestADeletionKeepsTheRecordsOfPools, because it may be taken back. World: fake, over SQLite.
