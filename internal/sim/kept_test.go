@@ -18,6 +18,10 @@ var kept = []struct {
 	{"a list of the cluster breaks off while a runner leaves", []Step{
 		{Do: Create, N: 3}, {Do: WorkAll, N: 1}, {Do: Pods, N: 3}, {Do: WorkAll}, {Do: Relabel}, {Do: WorkAll}, {Do: WorkAll, Fault: Fault{1, Partial}}, {Do: WorkAll},
 	}},
+	{"a pool becomes smaller while its runners have jobs", []Step{
+		{Do: Create, N: 4}, {Do: WorkAll, N: 1}, {Do: Matrix}, {Do: TakeAll}, {Do: WorkAll, N: 1}, {Do: Pods, N: 6}, {Do: TakeAll}, {Do: WorkAll},
+		{Do: Scale}, {Do: WorkAll, N: 1},
+	}},
 	{"a pool keeps runners by its schedule, under a ceiling", []Step{{Do: Create, N: 5}, {Do: Ceiling}}},
 	{"a job that was queued before its pool was asked for", []Step{{Do: Queue}, {Do: TakeAll}, {Do: Create}}},
 }
