@@ -251,8 +251,9 @@ func (s *Service) RotateConnectionSecret(ctx context.Context, c slipway.Caller, 
 		if out.Connection, err = connection(ctx, tx, c, in.Name); err != nil {
 			return err
 		}
-		sealed, err := tx.ConnectionSecrets(ctx, out.ID)
-		if err != nil {
+		// An App may be stored just now: its secret must not be lost between a read and a write.
+		var sealed store.ConnectionSecrets
+		if out.Connection, sealed, err = tx.HoldConnection(ctx, out.ID); err != nil {
 			return err
 		}
 		next := hookSecrets{Current: string(in.Secret)}
@@ -266,8 +267,7 @@ func (s *Service) RotateConnectionSecret(ctx context.Context, c slipway.Caller, 
 		if err != nil {
 			return err
 		}
-		sealed.Hook = again.Hook
-		if err := tx.SetConnectionSecrets(ctx, out.ID, sealed); err != nil {
+		if err := tx.SetConnectionHook(ctx, out.ID, again.Hook); err != nil {
 			return err
 		}
 		return record(ctx, tx, c, deed{"connection.rotate-secret", "connection", out.ID, out.Name, nil, facts{"at_once": in.AtOnce}})

@@ -387,11 +387,8 @@ func (s *Service) unmade(ctx context.Context, n slipway.Connection, a slipway.Ap
 // keepApp gives the connection its App: the key and the webhook's secret are sealed, and
 // the credential is saved for pools, all in one.
 func (s *Service) keepApp(ctx context.Context, tx *store.Tx, c slipway.Caller, n slipway.Connection, a slipway.AppCreation, made MadeApp) (out AppTaken, err error) {
-	if out.Connection, err = tx.Connection(ctx, n.ID); err != nil {
-		return out, err
-	}
-	sealed, err := tx.ConnectionSecrets(ctx, n.ID)
-	if err != nil {
+	var sealed store.ConnectionSecrets
+	if out.Connection, sealed, err = tx.HoldConnection(ctx, n.ID); err != nil {
 		return out, err
 	}
 	hook, err := s.openHook(ctx, tx, n.Hook, sealed.Hook)

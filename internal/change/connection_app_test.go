@@ -1,6 +1,7 @@
 package change
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -9,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,19 +55,23 @@ const code = "0123456789abcdef"
 
 func appWorld(t *testing.T) (*world, *gitHub) {
 	t.Helper()
+	w := newWorld(t)
+	return w, w.gitHub()
+}
+
+// gitHub gives the world a GitHub, and the connection acme.
+func (w *world) gitHub() *gitHub {
+	w.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.ok(err)
 	g := &gitHub{codes: map[string]bool{code: true}, made: MadeApp{
 		ID: 4711, URL: "https://github.com/apps/slipway-acme", WebhookSecret: []byte("hook-secret-of-the-app"),
 		PrivateKey: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
 	}}
-	w := newWorld(t)
 	w.s.Apps = g
 	w.writer.SessionID, w.admin.SessionID = "session-of-writer", "session-of-admin"
 	w.connection("acme", "shop", "production")
-	return w, g
+	return g
 }
 
 func (w *world) beginApp() BegunApp {
@@ -252,6 +258,49 @@ func TestAnExchangeThatCameToNothing(t *testing.T) {
 		}
 		if credential, _ := w.opened("acme-app-4711"); !strings.Contains(string(credential), "PRIVATE KEY") {
 			t.Error("the App's key is nowhere")
+		}
+	})
+}
+
+// Whichever is written first, the App keeps its key, and both secrets count: one as the
+// secret before.
+//
+// World: both databases, with a GitHub of this test.
+func TestASecretIsRotatedWhileAnAppComes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		g, ctx := w.gitHub(), w.Context()
+		const rotated = "rotated-while-the-app-came"
+		for i := range 60 {
+			name := fmt.Sprint("c", i)
+			hook := w.connection(name, "shop", "production").Hook
+			b, err := w.s.BeginApp(ctx, w.writer, BeginAppInput{Connection: name, Organization: "acme"})
+			w.ok(err)
+			g.codes[code] = true
+			done := make(chan error, 1)
+			g.during = func() {
+				go func() {
+					time.Sleep(time.Duration(i%12) * 500 * time.Microsecond)
+					_, err := w.s.RotateConnectionSecret(ctx, w.writer, RotateSecretInput{Name: name, Secret: []byte(rotated)})
+					done <- err
+				}()
+			}
+			_, err = w.s.FinishApp(ctx, w.writer, FinishAppInput{Connection: name, State: b.State, Code: code})
+			w.ok(errors.Join(err, <-done))
+			n := w.named(name)
+			w.read(func(ctx context.Context, tx *store.Tx) error {
+				sealed, err := tx.ConnectionSecrets(ctx, n.ID)
+				if err == nil && (n.AppID == 0 || len(sealed.App) == 0) {
+					w.Errorf("%s: the App %d has a key of %d bytes", name, n.AppID, len(sealed.App))
+				}
+				return err
+			})
+			h, err := w.s.Hook(ctx, hook)
+			w.ok(err)
+			got := string(bytes.Join(h.Secrets, []byte(" ")))
+			if app := string(g.made.WebhookSecret); got != app+" "+rotated && got != rotated+" "+app {
+				w.Errorf("%s: the secrets that count are %s", name, got)
+			}
 		}
 	})
 }

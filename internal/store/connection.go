@@ -35,11 +35,22 @@ func (tx *Tx) CreateConnection(ctx context.Context, c slipway.Connection, s Conn
 	return tx.Connection(ctx, id)
 }
 
-// SetConnectionSecrets replaces the sealed values of a connection.
-func (tx *Tx) SetConnectionSecrets(ctx context.Context, id int64, s ConnectionSecrets) error {
-	n, err := tx.exec(ctx, `UPDATE connections SET sealed = ?, app_sealed = ? WHERE id = ?`, s.Hook, s.App, id)
+// HoldConnection returns a connection with its sealed values, and keeps others from writing
+// it until the transaction ends: what is sealed next may follow from what is sealed now.
+func (tx *Tx) HoldConnection(ctx context.Context, id int64) (c slipway.Connection, s ConnectionSecrets, err error) {
+	if s, err = tx.connectionSecrets(ctx, id, tx.forUpdate()); err != nil {
+		return c, s, err
+	}
+	c, err = tx.Connection(ctx, id)
+	return c, s, err
+}
+
+// SetConnectionHook replaces the sealed secret that deliveries are signed with, and leaves
+// the App alone.
+func (tx *Tx) SetConnectionHook(ctx context.Context, id int64, sealed []byte) error {
+	n, err := tx.exec(ctx, `UPDATE connections SET sealed = ? WHERE id = ?`, sealed, id)
 	if err != nil {
-		return fmt.Errorf("set the secrets of connection %d: %w", id, err)
+		return fmt.Errorf("set the secret of connection %d: %w", id, err)
 	}
 	if n == 0 {
 		return slipway.Errorf(slipway.NotFound, "there is no connection %d", id)
@@ -78,8 +89,12 @@ func (tx *Tx) ConnectionByHook(ctx context.Context, hook string) (slipway.Connec
 }
 
 func (tx *Tx) ConnectionSecrets(ctx context.Context, id int64) (ConnectionSecrets, error) {
+	return tx.connectionSecrets(ctx, id, "")
+}
+
+func (tx *Tx) connectionSecrets(ctx context.Context, id int64, lock string) (ConnectionSecrets, error) {
 	return one(ctx, tx, fmt.Sprintf("connection %d", id), func(scan scan) (s ConnectionSecrets, err error) { return s, scan(&s.Hook, &s.App) },
-		`SELECT sealed, app_sealed FROM connections WHERE id = ?`, id)
+		`SELECT sealed, app_sealed FROM connections WHERE id = ?`+lock, id)
 }
 
 // Connections lists all connections by name. They are few.

@@ -486,12 +486,22 @@ func connectionApp(w *world, c slipway.Connection, e slipway.Environment) {
 	if err := set(); !errors.Is(err, store.ErrStale) {
 		t.Errorf("a second App: %v", err)
 	}
+	w.write(func(ctx context.Context, tx *store.Tx) error {
+		if n, s, err := tx.HoldConnection(ctx, c.ID); err != nil || n.AppID != 4711 || string(s.App) != "key" {
+			t.Errorf("held: %+v %+v, %v", n, s, err)
+		}
+		return tx.SetConnectionHook(ctx, c.ID, []byte("newer"))
+	})
+	err := w.try(func(ctx context.Context, tx *store.Tx) error { return tx.SetConnectionHook(ctx, c.ID+1, []byte("x")) })
+	w.wantKind("a secret for no connection", err, slipway.NotFound)
+	err = w.try(func(ctx context.Context, tx *store.Tx) error { _, _, err := tx.HoldConnection(ctx, c.ID+1); return err })
+	w.wantKind("no connection to hold", err, slipway.NotFound)
 	w.write(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteAppCreation(ctx, c.ID) })
-	err := w.try(func(ctx context.Context, tx *store.Tx) error { _, err := tx.AppCreation(ctx, c.ID); return err })
+	err = w.try(func(ctx context.Context, tx *store.Tx) error { _, err := tx.AppCreation(ctx, c.ID); return err })
 	w.wantKind("an App in the making that was forgotten", err, slipway.NotFound)
 	w.read(func(ctx context.Context, tx *store.Tx) error {
 		n, s, err := tx.ConnectionByHook(ctx, "h4sh")
-		if err == nil && (n.AppID != 4711 || n.InstallURL() != "https://github.com/apps/x/installations/new" || string(s.App) != "key" || string(s.Hook) != "new") {
+		if err == nil && (n.AppID != 4711 || n.InstallURL() != "https://github.com/apps/x/installations/new" || string(s.App) != "key" || string(s.Hook) != "newer") {
 			t.Errorf("with its App: %+v %+v", n, s)
 		}
 		return err
