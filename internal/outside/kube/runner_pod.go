@@ -118,13 +118,11 @@ func buildRunnerPod(p RunnerPod, overhead corev1.ResourceList) (*corev1.Pod, err
 			}},
 			InitContainers: []corev1.Container{p.prepare(b), p.docker(b)},
 			Containers:     []corev1.Container{p.runner(b)},
-			Volumes: []corev1.Volume{{
-				Name: workspaceVolume,
-				VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-					SizeLimit: resource.NewQuantity(int64(p.Spec.WorkspaceGiB)*slipway.GiB, resource.BinarySI),
-				}},
-			}},
+			Volumes:        []corev1.Volume{emptyVolume(workspaceVolume, int64(p.Spec.WorkspaceGiB)*slipway.GiB)},
 		},
+	}
+	if p.Spec.Scope.Forge == slipway.GitLab {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, emptyVolume(ownVolume, ownVolumeSize))
 	}
 	if p.Spec.NodeName != "" {
 		// By the node's name and not its host name, which some clouds let differ; and through
@@ -136,6 +134,12 @@ func buildRunnerPod(p RunnerPod, overhead corev1.ResourceList) (*corev1.Pod, err
 		}}
 	}
 	return pod, nil
+}
+
+func emptyVolume(name string, size int64) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(size, resource.BinarySI)},
+	}}
 }
 
 // check refuses what would make a pod that no runner can work in.
@@ -194,6 +198,10 @@ func (p RunnerPod) image() string {
 // would stand in the process list that every step of the job can read, and a file would
 // bind the Secret to the pod for its whole life, when the container needs it once.
 //
+// The job runs in this very container, and can read what the program makes of the
+// configuration. That gives it nothing: GitHub gives the runner one job, which is this one,
+// and then removes it.
+//
 // The job may become root by sudo, as on GitHub's own machines, so privileges may grow;
 // the sandbox is the boundary.
 func (p RunnerPod) githubRunner(b budget) corev1.Container {
@@ -220,9 +228,9 @@ func (p RunnerPod) githubRunner(b budget) corev1.Container {
 	}
 }
 
-// prepare fills the home of the runner, which is on the workspace: what a job writes there
-// is bounded with all the rest, and Docker sees it under the same path, as job containers
-// and bind mounts need. It is root without more, to keep the files' owners.
+// prepare fills the workspace. On GitHub the home of the runner is there: what a job writes
+// in it is bounded with all the rest, and Docker sees it under the same path, as job
+// containers and bind mounts need. It is root without more, to keep the files' owners.
 func (p RunnerPod) prepare(b budget) corev1.Container {
 	script := "set -eu\nchmod 1777 /workspace/tmp\n"
 	if p.Spec.Scope.Forge == slipway.GitHub { // whose program is in its own home
@@ -245,7 +253,8 @@ func (p RunnerPod) prepare(b budget) corev1.Container {
 	}
 }
 
-// jobMounts are the parts of the workspace that runner and Docker have in common.
+// jobMounts are the parts of the workspace that jobs write, in Docker and, on GitHub, beside
+// the runner. A container with a credential for more than one job must have none of them.
 func jobMounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{
 		{Name: workspaceVolume, MountPath: runnerHome, SubPath: "home"},

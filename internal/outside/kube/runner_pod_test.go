@@ -111,8 +111,78 @@ func holdsNothingOfValue(t *testing.T, p *corev1.Pod) {
 	if refs != 1 {
 		t.Errorf("%d references to Secrets, want the configuration's alone", refs)
 	}
-	if len(s.Volumes) != 1 || s.Volumes[0].EmptyDir == nil {
-		t.Errorf("volumes %+v, want the workspace alone", s.Volumes)
+	for _, v := range s.Volumes {
+		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Sign() <= 0 {
+			t.Errorf("volume %+v, want an empty one with a bound", v)
+		}
+	}
+}
+
+// The rule of every forge: a container with a credential for more than one job shares no
+// volume with any other, and what its program trusts is not where jobs write.
+func TestAReusableCredentialIsWhereNoJobWrites(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		forge    slipway.ForgeKind
+		reusable bool // the credential that the pod is given
+	}{
+		{slipway.GitHub, false}, // for one job: the very one that could read it
+		{slipway.GitLab, true},
+	} {
+		t.Run(tc.forge.Name(), func(t *testing.T) {
+			t.Parallel()
+			pod := built(t, func(p *RunnerPod) { p.Spec.Scope.Forge = tc.forge })
+			holders := map[string]corev1.Container{}
+			for name, c := range containersOf(pod) {
+				for _, e := range c.Env {
+					if e.ValueFrom != nil {
+						holders[name] = c
+					}
+				}
+			}
+			if len(holders) != 1 {
+				t.Fatalf("%d containers hold a credential", len(holders))
+			}
+			if !tc.reusable {
+				return
+			}
+			for name, c := range holders {
+				if privileged := c.SecurityContext.Privileged; privileged != nil && *privileged || *c.SecurityContext.AllowPrivilegeEscalation {
+					t.Errorf("%s may become more than its user", name)
+				}
+				own := map[string]string{}
+				for _, m := range c.VolumeMounts {
+					own[m.MountPath] = m.Name
+					if m.MountPropagation != nil {
+						t.Errorf("%s sees what others mount in %s", name, m.MountPath)
+					}
+				}
+				for other, o := range containersOf(pod) {
+					for _, m := range o.VolumeMounts {
+						for at, volume := range own {
+							if other != name && m.Name == volume {
+								t.Errorf("%s writes at %s what %s has at %s", other, m.MountPath, name, at)
+							}
+						}
+					}
+				}
+				home := ""
+				for _, e := range c.Env {
+					if e.Name == "HOME" {
+						home = e.Value
+					}
+				}
+				// Not of the image: its user may not write there.
+				if own[home] == "" || own["/tmp"] == "" {
+					t.Errorf("%s has its home at %q and the mounts %v", name, home, own)
+				}
+				// The root of the image is nobody's to write but root's, and no relative path
+				// of a setting leads from it to a file of a job.
+				if c.WorkingDir != "/" {
+					t.Errorf("%s works in %q", name, c.WorkingDir)
+				}
+			}
+		})
 	}
 }
 
@@ -271,8 +341,8 @@ func TestBudgetOfTheReference(t *testing.T) {
 			t.Errorf("%s has the limits %s and %s", name, l.Cpu(), l.Memory())
 		}
 	}
-	if got := p.Spec.Volumes[0].EmptyDir.SizeLimit.String(); got != "8Gi" {
-		t.Errorf("the workspace is %s", got)
+	if got := workspaceSize(p); got != "8Gi" || len(p.Spec.Volumes) != 1 {
+		t.Errorf("the workspace is %s, of %d volumes", got, len(p.Spec.Volumes))
 	}
 	least := built(t, func(p *RunnerPod) {
 		p.Spec.Resources = slipway.RunnerResources{CPURequest: 200, CPULimit: 1000, MemoryRequest: 768 << 20, MemoryLimit: 4 * slipway.GiB}
