@@ -323,10 +323,38 @@ func TestRevision(t *testing.T) {
 	})
 }
 
-// TestSecrets stands in the world of both databases: who uses a secret, in a component or
-// in a parameter.
+// TestSecrets stands in the world of both databases: who uses a secret, in a component, in a
+// parameter, or as a credential of a pool.
 func TestSecrets(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		ci := w.runners("shop", "dev", "team-ci")
+		w.write(func(tx *store.Tx) error {
+			a, err := tx.Application(ctx, ci.ApplicationID)
+			if err != nil {
+				return err
+			}
+			for _, name := range []string{"github-token", "jobs"} {
+				if _, err := tx.PutSecret(ctx, a.EnvironmentID, name, []byte("sealed"), "ada"); err != nil {
+					return err
+				}
+			}
+			runner := slipway.RunnerService{Replicas: 2, Actions: slipway.RunnerActions{Organization: "acme", Credential: "github-token"}}
+			night := runner
+			night.Actions.JobsCredential = "jobs"
+			rev, err := tx.CreateRevision(ctx, slipway.Revision{
+				ApplicationID: a.ID, Number: 1, CreatedBy: "ada",
+				Spec: slipway.ApplicationSpec{SchemaVersion: 1, Name: a.Name, Services: map[string]slipway.RunnerService{"runner": runner, "night": night}},
+			})
+			if err != nil {
+				return err
+			}
+			c, err := tx.CreateChange(ctx, slipway.Change{ApplicationID: a.ID, Kind: slipway.InstallChange, Revision: rev.Number, RequestedBy: "ada"})
+			if err != nil {
+				return err
+			}
+			return tx.SetApplicationWanted(ctx, a.ID, 0, rev.Number, c.Number)
+		})
 		got := map[string][]string{}
 		for p := (view.Page{Limit: 2}); ; {
 			l := must[view.List[view.SecretRow]](t)(w.reader.Secrets(t.Context(), w.admin(), "shop", "dev", p))
@@ -337,7 +365,8 @@ func TestSecrets(t *testing.T) {
 				break
 			}
 		}
-		want := map[string][]string{"guestbook-db": {"shop/dev/guestbook"}, "smtp-login": {"shop/dev/guestbook"}, "unused": nil}
+		want := map[string][]string{"guestbook-db": {"shop/dev/guestbook"}, "smtp-login": {"shop/dev/guestbook"}, "unused": nil,
+			"github-token": {"shop/dev/team-ci"}, "jobs": {"shop/dev/team-ci"}}
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("uses (-got +want):\n%s", diff)
 		}

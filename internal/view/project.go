@@ -128,7 +128,8 @@ func secretUses(ctx context.Context, tx *store.Tx, env slipway.Environment) (map
 	return uses, rows.Err()
 }
 
-// namedSecrets collects the secrets that a spec names, in components or in parameters.
+// namedSecrets collects the secrets that a spec names: in components, in parameters, and as
+// credentials of runner pools.
 func namedSecrets(s slipway.ApplicationSpec) map[string]bool {
 	names := map[string]bool{}
 	for _, c := range s.Components {
@@ -138,6 +139,13 @@ func namedSecrets(s slipway.ApplicationSpec) map[string]bool {
 	}
 	for _, v := range s.Parameters {
 		collectSecrets(v, names)
+	}
+	for _, x := range s.Services {
+		for _, n := range []string{x.Actions.Credential, x.Actions.JobsCredential} {
+			if n != "" {
+				names[n] = true
+			}
+		}
 	}
 	return names
 }
