@@ -127,12 +127,9 @@ func poolFor(p view.PoolRow) string {
 	return scope
 }
 
-// poolSleeps says how many runners it keeps, and when the others go.
+// poolSleeps says how many runners a pool keeps that is not fixed, and when the others go.
 func poolSleeps(p view.PoolRow) string {
-	switch {
-	case p.Spec.Fixed():
-		return "a fixed pool of " + count(p.Spec.Replicas, "runner")
-	case p.Spec.Minimum == 0:
+	if p.Spec.Minimum == 0 {
 		return "to zero after " + unit(p.Spec.Idle)
 	}
 	return fmt.Sprintf("to %d after %s", p.Spec.Minimum, unit(p.Spec.Idle))

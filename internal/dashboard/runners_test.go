@@ -130,6 +130,18 @@ func TestRunnersAreShownLive(t *testing.T) {
 		t.Errorf("the list of applications says\n%s", got)
 	}
 
+	// A pool that is fixed is not said to sleep.
+	_, pool := w.poolNamed("team-ci")
+	w.write(func(tx *store.Tx) error {
+		fixed := pool
+		fixed.Spec.Idle = 0
+		_, err := tx.PutRunnerPool(context.Background(), fixed, false)
+		return err
+	})
+	if facts := kurt.page(path).one(t, ".box .facts").text(); !strings.Contains(facts, "never sleeps: a fixed pool of 10 runners") || strings.Contains(facts, "sleeps a") || strings.Contains(facts, "to zero") {
+		t.Errorf("a fixed pool's line says %q", facts)
+	}
+
 	// The page hears of a slot that moves, and shows it.
 	wakes, end := kurt.listen(page.one(t, "#wake").get("hx-sse:connect"))
 	defer end()
