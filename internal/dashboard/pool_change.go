@@ -240,9 +240,6 @@ func (s *site) formShows(r *request, f poolForm, want slipway.ApplicationSpec) (
 	case slices.ContainsFunc(servicesOf(want), func(x slipway.RunnerService) bool { return len(x.Actions.Schedules) > 0 }):
 		return "it has schedules, which the form does not show", nil
 	}
-	if slices.ContainsFunc(servicesOf(want), func(x slipway.RunnerService) bool { return !x.Actions.Forge.TellsJobs() }) {
-		return "its runners are on another forge than GitHub, for which the form is", nil
-	}
 	const other = "it says something that the form does not show"
 	got, err := s.Change.Validate(r.Context(), r.caller, change.SpecInput{Source: []byte(f.TOML())})
 	if slipway.Is(err, slipway.Invalid) {

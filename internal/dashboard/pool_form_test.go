@@ -145,6 +145,13 @@ func TestPoolFormLosesNothing(t *testing.T) {
 	if why, err := s.formShows(r, poolFormOf(whole), whole); err != nil || why != "" {
 		t.Fatalf("the form does not show a pool that it has fields for: %q, %v", why, err)
 	}
+	gitlab, err := spec.ParseApplication([]byte(handWritten(base, "forge = \"gitlab\"\ngroup = \"acme/tools\"\n")), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why, err := s.formShows(r, poolFormOf(gitlab), gitlab); err != nil || why != "" {
+		t.Errorf("the form does not show a pool of GitLab that it makes: %q, %v", why, err)
+	}
 	// A form that forgets one of its fields is noticed, whichever it is.
 	full := poolFormOf(whole)
 	for name := range full.Values {
