@@ -332,6 +332,13 @@ func TestChangeByFile(t *testing.T) {
 	if page := b.page(ciPath + "/change?as=form"); !page.has("#pool-replicas") || !strings.Contains(page.text(), "has comments, which the form does not keep") {
 		t.Errorf("its form:\n%s", page.text())
 	}
+	w.deployed(4, `schema_version = 1
+name = "team-ci"
+services = { runner = { actions = { organization = "acme", credential = "github-runner-token", labels = ["slipway"], x-owner = "ada" } } }
+`)
+	if page := b.page(ciPath + "/change"); !page.has("textarea") || !strings.Contains(page.text(), "The file has keys that begin with x-") {
+		t.Errorf("a file with a key of somebody's own in a line:\n%s", page.text())
+	}
 }
 
 func TestPauseAndResume(t *testing.T) {

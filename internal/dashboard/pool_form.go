@@ -362,28 +362,15 @@ func tomlKey(s string) string {
 // beyondForm says what of a file the form would not keep, although the spec says nothing of
 // it: comments, and keys that belong to nobody.
 func beyondForm(source string) string {
-	comments, keys := false, false
-	for line := range strings.Lines(source) {
-		line = strings.TrimSpace(line)
-		keys = keys || strings.HasPrefix(strings.TrimLeft(line, `["'`), "x-") || strings.Contains(line, ".x-")
-		quote := byte(0)
-		for i := range len(line) {
-			switch c := line[i]; {
-			case quote == 0 && c == '#':
-				comments = true
-			case quote == 0 && (c == '"' || c == '\''):
-				quote = c
-			case quote == c && (c == '\'' || line[i-1] != '\\'):
-				quote = 0
-			}
-		}
-	}
+	aside, err := view.AsideOf(source)
 	switch {
-	case comments && keys:
+	case err != nil: // it was accepted once; nobody knows what else stands in it
+		return "parts that are not understood any more"
+	case aside.Comments && len(aside.Keys) > 0:
 		return "comments and keys that begin with x-"
-	case comments:
+	case aside.Comments:
 		return "comments"
-	case keys:
+	case len(aside.Keys) > 0:
 		return "keys that begin with x-"
 	}
 	return ""

@@ -179,18 +179,27 @@ func TestPoolFormLosesNothing(t *testing.T) {
 	}
 }
 
+// TestBeyondForm stands in the pure world: what of a file the form would not keep. How the
+// file is read is package spec's.
 func TestBeyondForm(t *testing.T) {
 	t.Parallel()
+	const org = "organization = \"acme\"\nidle_seconds = 300\n"
+	inline := func(x string) string {
+		return "schema_version = 1\nname = \"team-ci\"\nservices = { runner = { " + x + "actions = { organization = \"acme\", credential = \"github-runner-token\", labels = [\"slipway\"], idle_seconds = 300 } } }\n"
+	}
 	for source, want := range map[string]string{
-		"name = \"a\"\n":                      "",
-		"# why\nname = \"a\"\n":               "comments",
-		"name = \"a\" # why\n":                "comments",
-		"name = \"a#b\"\nx = 'c#d'\n":         "",
-		"name = \"a\\\"#b\"\n":                "",
-		"x-owner = \"ops\"\n":                 "keys that begin with x-",
-		"[services.runner.x-note]\n":          "keys that begin with x-",
-		"# a\n[x-note]\nb = 1\n":              "comments and keys that begin with x-",
-		"labels = [\"max-size\", \"ax-b\"]\n": "",
+		handWritten("", org):                                    "",
+		"# why\n" + handWritten("", org):                        "comments",
+		handWritten("replicas = 4 # why", org):                  "comments",
+		handWritten("x-note = \"# \\\" #\"\n", org):             "keys that begin with x-",
+		handWritten("x-note = \"n\\\\\" # why", org):            "comments and keys that begin with x-",
+		"# a\n" + handWritten("", org, "[x-note]\nb = 1"):       "comments and keys that begin with x-",
+		handWritten("", org, "[services.runner.x-note]\nb = 1"): "keys that begin with x-",
+		inline(""):                    "",
+		inline("x-owner = \"ada\", "): "keys that begin with x-",
+		strings.Replace(inline(""), "300 }", "300, x-owner = \"ada\" }", 1): "keys that begin with x-",
+		handWritten("", org, "node_name = \"n\\\\\" # why"):                 "parts that are not understood any more", // no node has such a name
+		"": "parts that are not understood any more",
 	} {
 		if got := beyondForm(source); got != want {
 			t.Errorf("beyondForm(%q) = %q, want %q", source, got, want)

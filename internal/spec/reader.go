@@ -14,9 +14,10 @@ import (
 // return a zero value for what is missing or wrong; the caller goes on, so that every
 // fault is found in one reading.
 type reader struct {
-	file   string
-	faults []slipway.FieldError
-	notes  []slipway.FieldError // warnings
+	file    string
+	faults  []slipway.FieldError
+	notes   []slipway.FieldError // warnings
+	skipped []string             // the paths of keys that belong to nobody
 }
 
 // fault records what is wrong at p. An empty hint is allowed where msg says it all.
@@ -83,10 +84,19 @@ func (r *reader) table(n *node, path string, known ...string) bool {
 		return false
 	}
 	for _, e := range n.keys {
-		if !slices.Contains(known, e.key) && !strings.HasPrefix(e.key, "x-") {
+		if !slices.Contains(known, e.key) && !r.nobodys(e, path) {
 			r.fault(e.pos, join(path, e.key), didYouMean(e.key, known), "unknown key")
 		}
 	}
+	return true
+}
+
+// nobodys reports whether a key belongs to nobody, and notes that it is skipped.
+func (r *reader) nobodys(e entry, path string) bool {
+	if !strings.HasPrefix(e.key, "x-") {
+		return false
+	}
+	r.skipped = append(r.skipped, join(path, e.key))
 	return true
 }
 

@@ -84,7 +84,7 @@ func (r *reader) inTable(n *node, path string, known, neighbours []string, place
 	}
 	for _, e := range n.keys {
 		switch {
-		case slices.Contains(known, e.key) || strings.HasPrefix(e.key, "x-"):
+		case slices.Contains(known, e.key) || r.nobodys(e, path):
 		case slices.Contains(neighbours, e.key):
 			r.fault(e.pos, join(path, e.key), "write it under ["+place+"]", "does not belong here")
 		default:
