@@ -13,12 +13,16 @@ const (
 	// crowdPause is how long such a pool rests between two looks. A look reads all that
 	// wait: without a rest a burst of deliveries would keep a processor reading.
 	crowdPause = time.Second
+	// resters is how many pools at once may rest in the worker that is to look at them. So
+	// all wake-ups of that time are one look; but workers are few, and other work wants them.
+	resters = 5
 )
 
 // pace remembers when pools that a crowd waits for may be looked at again.
 type pace struct {
-	mu   sync.Mutex
-	next map[int64]time.Time
+	mu      sync.Mutex
+	next    map[int64]time.Time
+	resting int // pools that do so in their workers
 }
 
 // looked notes how many jobs waited at a look that has ended.
@@ -34,20 +38,33 @@ func (p *pace) looked(pool int64, waiting int) {
 	}
 }
 
-// rest waits until a pool may be looked at. All wake-ups of that time are one look.
-func (p *pace) rest(ctx context.Context, pool int64) error {
+// rest waits until a pool may be looked at. Where too many rest already it does not wait,
+// and says when to come again: wake-ups of that time are a run each then, which does nothing.
+func (p *pace) rest(ctx context.Context, pool int64) (later time.Duration, err error) {
 	p.mu.Lock()
 	wait := time.Until(p.next[pool])
-	p.mu.Unlock()
-	if wait <= 0 {
-		return nil
+	full := p.resting >= resters
+	if wait > 0 && !full {
+		p.resting++
 	}
+	p.mu.Unlock()
+	switch {
+	case wait <= 0:
+		return 0, nil
+	case full:
+		return wait, nil
+	}
+	defer func() {
+		p.mu.Lock()
+		p.resting--
+		p.mu.Unlock()
+	}()
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
+		return 0, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
 }

@@ -25,8 +25,11 @@ func (r *Reconciler) Pool(ctx context.Context, id int64) (again time.Duration, e
 	ctx, stop := context.WithTimeout(ctx, runLimit)
 	defer stop()
 	r.forges.forget(r.Store.Now())
-	if err := r.pace.rest(ctx, id); err != nil {
+	switch later, err := r.pace.rest(ctx, id); {
+	case err != nil:
 		return 0, fmt.Errorf("rest before a look at pool %d: %w", id, err)
+	case later > 0:
+		return later, nil
 	}
 	w := &run{r: r, id: id, ended: map[int64]bool{}}
 	defer func() { r.pace.looked(id, w.waiting) }()
