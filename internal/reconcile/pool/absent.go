@@ -18,6 +18,7 @@ const (
 	jobless
 	strayPod
 	strayRegistration
+	askedToEnd // it is still there for all we know, and we are waiting for its absence
 )
 
 const (

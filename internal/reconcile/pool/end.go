@@ -58,7 +58,17 @@ func (w *run) unregistered(ctx context.Context, s slipway.Slot) error {
 // with its pod, and the forge takes the registration back when it has noticed.
 func (w *run) busyAfterAll(ctx context.Context, in rows, client forge.Runners, s slipway.Slot, cause error) (moved bool, err error) {
 	name := s.Scope.Forge.Name()
-	if d, ok := client.(forge.Discarder); ok && w.over(in, s) {
+	over := !s.EndedAt.IsZero()
+	if in.pool.Deleting && !over && !s.StartedAt.IsZero() {
+		if w.r.NoCluster != nil {
+			return w.notYet(ctx, s, w.r.NoCluster)
+		}
+		if err := w.r.Cluster.End(ctx, in.pool.Namespace, s.Runner); err != nil {
+			return w.notYet(ctx, s, err)
+		}
+		over = w.r.since(absence{in.pool.ID, askedToEnd, s.Runner}, true, w.r.Store.Now()) > overAfter
+	}
+	if d, ok := client.(forge.Discarder); ok && over {
 		if err := d.Discard(ctx, s.Scope, s.RunnerID); err != nil && !forge.Is(err, forge.NotFound) {
 			return w.notYet(ctx, s, err)
 		}
@@ -66,11 +76,6 @@ func (w *run) busyAfterAll(ctx context.Context, in rows, client forge.Runners, s
 	}
 	switch {
 	case in.pool.Deleting:
-		if !s.StartedAt.IsZero() {
-			if err := w.r.Cluster.End(ctx, in.pool.Namespace, s.Runner); err != nil {
-				return w.notYet(ctx, s, err)
-			}
-		}
 		return w.notYet(ctx, s, forge.Fail(forge.Busy, name+" has not yet noticed that the job was cancelled with its runner", "", cause))
 	case s.StartedAt.IsZero(), !s.EndedAt.IsZero():
 		return w.notYet(ctx, s, forge.Fail(forge.Busy, name+" still holds a job for the runner, which has ended; it gives the job up after about ten minutes", "", cause))
@@ -82,15 +87,10 @@ func (w *run) busyAfterAll(ctx context.Context, in rows, client forge.Runners, s
 	return true, w.write(ctx, s, slipway.SlotDraining)
 }
 
-// overAfter is how long the pod of a deleted pool may take to end with its job: it has a
-// minute for telling the forge.
+// overAfter is how long the pod of a deleted pool may take to end with its job, from when
+// this process first asked it to: it has a minute for telling the forge. How long the slot
+// is on its way out says nothing of that, because the forge may not have answered before.
 const overAfter = 2 * time.Minute
-
-// over reports whether a slot that leaves has no runner that could go on with its job: its
-// pod was seen to have ended, or was asked to end long ago.
-func (w *run) over(in rows, s slipway.Slot) bool {
-	return !s.EndedAt.IsZero() || in.pool.Deleting && !s.StartedAt.IsZero() && s.Failures > 0 && w.r.Store.Now().Sub(s.Since) > overAfter
-}
 
 // remove asks for the end of a pod and its Secret. That they are gone is known when they
 // are listed no more.

@@ -43,7 +43,7 @@ func newGitLabScene(t *testing.T, change ...func(*slipway.PoolSpec)) *gitlabScen
 		p.Idle, p.Labels = 0, []string{"gpu"}
 	}
 	g := &gitlabScene{scene: newScene(t, append([]func(*slipway.PoolSpec){fixed}, change...)...), world: world}
-	g.pods = &gitlabPods{g: g, pods: map[string]*gitlabPod{}, work: 10 * time.Second}
+	g.pods = &gitlabPods{g: g, pods: map[string]*gitlabPod{}, ends: map[string]time.Time{}, work: 10 * time.Second}
 	clients := &gitlab.Clients{Settle: time.Millisecond, Budget: rest.BudgetOptions{PerSecond: 1e6, Registrations: 1e6}}
 	g.change = append(g.change, func(c *Config) {
 		c.Cluster = g.pods
@@ -62,6 +62,8 @@ type gitlabPods struct {
 	pods map[string]*gitlabPod
 	work time.Duration
 	most int
+	slow bool // pods that were asked to end do not
+	ends map[string]time.Time
 }
 
 type gitlabPod struct {
@@ -101,7 +103,17 @@ func (c *gitlabPods) End(_ context.Context, _, name string) error {
 		c.g.Errorf("the pod %s was ended while its runner had job %d", name, p.job)
 	}
 	p.Leaving = true
+	if c.ends[name].IsZero() {
+		c.ends[name] = c.g.time()
+	}
 	return nil
+}
+
+// asked is when a pod was first asked to end; zero: never.
+func (c *gitlabPods) asked(name string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ends[name]
 }
 
 func (c *gitlabPods) live() {
@@ -109,6 +121,7 @@ func (c *gitlabPods) live() {
 	defer c.mu.Unlock()
 	for name, p := range c.pods {
 		switch {
+		case p.Leaving && c.slow:
 		case p.Leaving:
 			delete(c.pods, name) // without a word to GitLab
 		case p.Over:
@@ -336,6 +349,37 @@ func TestADeletedGitLabPoolLeavesNothing(t *testing.T) {
 	g.live(20 * time.Second)
 	g.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetRunnerPoolDeleting(ctx, g.pool.ID, true) })
 	g.live(6 * time.Minute)
+	g.nothingLeft()
+}
+
+// A slot that drained for long, because GitLab did not answer, gives its job the time to end
+// all the same: its registration stays until its pod was asked to end and had its minute.
+func TestAGitLabJobHasItsGraceAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	g := newGitLabScene(t)
+	g.pods.work, g.pods.slow = time.Hour, true
+	g.live(time.Minute)
+	g.queue(1)
+	g.live(20 * time.Second)
+	busy := g.pods.busy()[0]
+	g.world.Refuse(http.StatusBadGateway)
+	g.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetRunnerPoolDeleting(ctx, g.pool.ID, true) })
+	g.live(5 * time.Minute)
+	if at := g.pods.asked(busy); !at.IsZero() {
+		t.Fatalf("its pod was asked to end at %s, though GitLab said nothing of it", at)
+	}
+	g.world.Refuse(0)
+	gone := g.time()
+	for ; slices.Contains(g.world.Names(), busy); gone = g.time() {
+		if g.live(g.every); g.time().Sub(noon) > 20*time.Minute {
+			t.Fatal("its registration stays")
+		}
+	}
+	if at := g.pods.asked(busy); at.IsZero() || gone.Sub(at) <= time.Minute {
+		t.Errorf("its registration went at %s, and its pod was asked to end at %s", gone.Format(time.TimeOnly), at.Format(time.TimeOnly))
+	}
+	g.pods.slow = false
+	g.live(2 * time.Minute)
 	g.nothingLeft()
 }
 
