@@ -121,7 +121,7 @@ func (w *World) fair(id int64, before, after state) {
 	asked := 0
 	for _, p := range before.pools {
 		st := before.status[p.ID]
-		if p.Spec.Priority > own.Spec.Priority && !p.Paused && !p.Deleting && !st.HoldUntil.After(w.now) {
+		if p.Spec.Priority > own.Spec.Priority && !p.Paused && !p.Deleting && !st.HoldUntil.After(w.now) && st.State != slipway.PoolHeld {
 			asked += max(0, min(st.Demand-free[p.ID], p.Spec.Replicas-open[p.ID]))
 		}
 	}

@@ -139,17 +139,11 @@ func (s Situation) mayWake(p slipway.RunnerPool) bool {
 	return slices.Contains(s.Scopes, 0) || slices.Contains(s.Scopes, p.EnvironmentID)
 }
 
-// chosen is the pool whose demand the job is: the first that has a runner left within its
-// limit, and the first when none has. One that launches nothing for now has the runners
-// that it has.
+// chosen is the pool whose demand the job is: the first that can take one more job than
+// those before it, and the first when none can.
 func (s Situation) chosen(open []slipway.RunnerPool) slipway.RunnerPool {
 	for _, p := range open {
-		c := s.counts(p)
-		limit := p.Spec.Replicas
-		if s.Statuses[p.ID].HoldUntil.After(s.Now) {
-			limit = c.busy + c.leaving + c.idle + c.starting
-		}
-		if c.busy+c.leaving+s.Ahead < limit {
+		if p.Left(s.Statuses[p.ID], s.open(p), s.Now) > s.Ahead {
 			return p
 		}
 	}
@@ -166,16 +160,16 @@ func (s Situation) at(j slipway.Job, p slipway.RunnerPool) Why {
 		w.Sentence = fmt.Sprintf("nobody has looked after the pool %s since %s; is there a server that works?", p.Ref(), clock(cmp.Or(status.CheckedAt, p.CreatedAt), s.Now))
 	case c.idle > s.Ahead:
 		s.idle(&w, j)
-	case status.State == slipway.PoolHeld && c.starting <= s.Ahead-c.idle:
+	case status.State == slipway.PoolHeld && !p.ChangedSince(status) && c.starting <= s.Ahead-c.idle:
 		s.held(&w, status)
 	case c.starting > max(0, s.Ahead-c.idle):
 		s.starting(&w)
 	case c.busy+c.leaving+c.idle+c.starting >= p.Spec.Replicas:
 		s.full(&w, c)
-	case status.State == slipway.PoolFull:
+	case status.State == slipway.PoolFull && !p.ChangedSince(status):
 		w.Code = WhyCeiling
 		w.Sentence = fmt.Sprintf("the pool %s launches no more runners for now: %s", p.Ref(), cmp.Or(status.Why, "a ceiling that it shares is reached"))
-	case s.Now.Sub(j.SeenAt) < launchedWithin, status.State == slipway.PoolScaling:
+	case s.Now.Sub(j.SeenAt) < launchedWithin, status.State == slipway.PoolScaling, p.ChangedSince(status):
 		w.Code = WhyLaunching
 		w.Sentence = fmt.Sprintf("a runner of the pool %s is about to be launched for it", p.Ref())
 	default:
@@ -218,7 +212,10 @@ func (s Situation) idle(w *Why, j slipway.Job) {
 }
 
 func (s Situation) held(w *Why, status slipway.PoolStatus) {
-	why := cmp.Or(status.HoldWhy, status.Why, "the last launches failed")
+	why := cmp.Or(status.Why, status.HoldWhy, "the last launches failed")
+	if status.HoldUntil.After(s.Now) && status.Outdated == "" {
+		why = cmp.Or(status.HoldWhy, why)
+	}
 	w.Code = WhyHeld
 	w.Sentence = fmt.Sprintf("the pool %s cannot launch runners: %s", w.Pool.Ref(), why)
 	if status.HoldUntil.After(s.Now) {

@@ -11,15 +11,20 @@ import (
 // counted is how a pool's open slots stand.
 type counted struct{ idle, starting, busy, leaving int }
 
-func (s Situation) counts(p slipway.RunnerPool) (c counted) {
-	states := s.Counts[p.ID]
-	if s.Counts == nil {
-		states = map[slipway.SlotState]int{}
-		for _, slot := range s.Slots[p.ID] {
-			states[slot.State]++
-		}
+// open is how many open slots of the pool are in each state.
+func (s Situation) open(p slipway.RunnerPool) map[slipway.SlotState]int {
+	if s.Counts != nil {
+		return s.Counts[p.ID]
 	}
-	for state, n := range states {
+	states := map[slipway.SlotState]int{}
+	for _, slot := range s.Slots[p.ID] {
+		states[slot.State]++
+	}
+	return states
+}
+
+func (s Situation) counts(p slipway.RunnerPool) (c counted) {
+	for state, n := range s.open(p) {
 		switch {
 		case state == slipway.SlotIdle:
 			c.idle += n

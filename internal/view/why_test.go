@@ -279,6 +279,26 @@ func TestWhyWaiting(t *testing.T) {
 			view.WhyLaunching, "team-ci/other", nil,
 		},
 		{
+			"its first pool is held and the second takes it", newWhy().status(held("refused", time.Minute)).another(func(*slipway.RunnerPool) {}).of(func(j *slipway.Job) { j.SeenAt = noon }),
+			view.WhyLaunching, "team-ci/other", nil,
+		},
+		{
+			"its first pool's image was turned away and the second takes it", newWhy().status(func(s *slipway.PoolStatus) { s.Outdated = "runner@sha256:1" }).another(func(*slipway.RunnerPool) {}).of(func(j *slipway.Job) { j.SeenAt = noon }),
+			view.WhyLaunching, "team-ci/other", nil,
+		},
+		{
+			"its first pool was changed since it was held, and tries anew", newWhy().status(held("refused", time.Minute)).pool(func(p *slipway.RunnerPool) { p.UpdatedAt = ago(time.Second) }).another(func(*slipway.RunnerPool) {}),
+			view.WhyLaunching, pool + " is about to be launched", nil,
+		},
+		{
+			"what its first pool planned before it was held is no runner", newWhy().status(held("refused", time.Minute)).slot(slipway.SlotWanted, time.Minute).another(func(*slipway.RunnerPool) {}).of(func(j *slipway.Job) { j.SeenAt = noon }),
+			view.WhyLaunching, "team-ci/other", nil,
+		},
+		{
+			"an image that is turned away counts before an older failure", newWhy().status(held("refused", time.Minute)).status(func(s *slipway.PoolStatus) { s.Outdated, s.Why = "runner@sha256:1", "GitHub does not take it" }),
+			view.WhyHeld, "cannot launch runners: GitHub does not take it", nil,
+		},
+		{
 			"the pool's runners cannot be listed, and that is said", newWhy().slot(slipway.SlotStarting, time.Second).status(func(s *slipway.PoolStatus) { s.ListError = "HTTP 502" }),
 			view.WhyStarting, "on its way", []string{"its runners cannot be listed: HTTP 502"},
 		},

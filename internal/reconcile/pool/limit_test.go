@@ -51,9 +51,15 @@ func TestPoolsThatLookAtOnceKeepTheirCommonCeiling(t *testing.T) {
 			s := open(t, func(p *slipway.PoolSpec) { p.Minimum = 2 })
 			s.change = append(s.change, func(c *Config) { c.MaxRunners = ceiling })
 			s.restart()
-			ids := []int64{s.pool.ID}
+			pools := []slipway.RunnerPool{s.pool}
 			for _, service := range []string{"b", "c", "d", "e", "f"} {
-				ids = append(ids, s.another(service).ID)
+				pools = append(pools, s.another(service))
+			}
+			var ids []int64
+			for _, p := range pools {
+				ids = append(ids, p.ID)
+				// None leaves room to the others: nothing could be launched when they were looked at last.
+				s.stands(p, func(status *slipway.PoolStatus) { status.State, status.Why = slipway.PoolHeld, "there is no cluster" })
 			}
 			var all sync.WaitGroup
 			begin, wanted := make(chan struct{}), 0
@@ -134,6 +140,142 @@ func TestAScheduleCountsUnderTheCommonCeiling(t *testing.T) {
 	s.must(w.commit(t.Context(), d))
 	if got := len(s.slots()); got != 2 {
 		t.Errorf("%d slots, want the 2 of the schedule", got)
+	}
+}
+
+// stands writes how a pool was found at a look a moment ago.
+func (s *scene) stands(p slipway.RunnerPool, change func(*slipway.PoolStatus)) {
+	s.Helper()
+	status := slipway.PoolStatus{PoolID: p.ID, State: slipway.PoolReady, CheckedAt: s.time(), Generation: p.Generation, CredentialVersion: 1}
+	change(&status)
+	s.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetPoolStatus(ctx, status) })
+}
+
+// created is how many slots a pool makes when it looks, decides and commits.
+func (s *scene) created(id int64) (n int) {
+	s.Helper()
+	w, d := s.decided(id)
+	s.must(w.commit(s.Context(), d))
+	s.must(s.store.Read(s.Context(), func(tx *store.Tx) error {
+		slots, err := tx.OpenSlots(s.Context(), id)
+		n = len(slots)
+		return err
+	}))
+	return n
+}
+
+// TestWhatOtherPoolsKeepCountsUnderTheCommonCeiling: a pool with a lower priority that looks
+// first leaves to the others what they keep without a job, unless they cannot use it. World:
+// fake, over SQLite.
+func TestWhatOtherPoolsKeepCountsUnderTheCommonCeiling(t *testing.T) {
+	t.Parallel()
+	always := slipway.PoolSchedule{Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}, From: "00:00", To: "24:00", TimeZone: "UTC", Minimum: 3}
+	fixed := func(p *slipway.PoolSpec) { p.Idle = 0 }
+	ready := func(*slipway.PoolStatus) {}
+	for name, c := range map[string]struct {
+		high  func(*slipway.PoolSpec)
+		stand func(*slipway.PoolStatus)
+		pool  func(context.Context, *store.Tx, int64) error
+		want  int
+	}{
+		"fixed":              {fixed, ready, nil, 0},
+		"of GitLab":          {func(p *slipway.PoolSpec) { p.Idle, p.Scope.Forge = 0, slipway.GitLab }, ready, nil, 0},
+		"minimum":            {func(p *slipway.PoolSpec) { p.Minimum = 2 }, ready, nil, 1},
+		"spare":              {func(p *slipway.PoolSpec) { p.Spare = 1 }, ready, nil, 2},
+		"schedule":           {func(p *slipway.PoolSpec) { p.Schedules = []slipway.PoolSchedule{always} }, ready, nil, 0},
+		"demand and minimum": {func(p *slipway.PoolSpec) { p.Minimum = 1 }, func(s *slipway.PoolStatus) { s.Demand = 2 }, nil, 1},
+		"nothing":            {func(*slipway.PoolSpec) {}, ready, nil, 3},
+		"on hold":            {fixed, func(s *slipway.PoolStatus) { s.State, s.HoldUntil = slipway.PoolHeld, s.CheckedAt.Add(time.Hour) }, nil, 3},
+		"held without end":   {fixed, func(s *slipway.PoolStatus) { s.State, s.Why = slipway.PoolHeld, "its namespace is being prepared" }, nil, 3},
+		"image turned away":  {fixed, func(s *slipway.PoolStatus) { s.Outdated = "runner@sha256:1" }, nil, 3},
+		"another image was":  {fixed, func(s *slipway.PoolStatus) { s.Outdated = "runner@sha256:0" }, nil, 0},
+		"paused":             {fixed, ready, func(ctx context.Context, tx *store.Tx, id int64) error { return tx.SetRunnerPoolPaused(ctx, id, true) }, 3},
+		"deleted": {fixed, ready, func(ctx context.Context, tx *store.Tx, id int64) error {
+			return tx.SetRunnerPoolDeleting(ctx, id, true)
+		}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, func(p *slipway.PoolSpec) { p.Replicas, p.Priority = 3, 10 }, c.high)
+			s.change = append(s.change, func(c *Config) { c.MaxRunners = 3 })
+			s.restart()
+			low := s.another("low", func(p *slipway.RunnerPool) {
+				p.Spec = slipway.PoolSpec{
+					Scope: slipway.ForgeScope{Owner: "acme"}, Credential: "github-token", Labels: []string{"other"}, Architecture: slipway.AMD64,
+					Replicas: 3, Timeout: time.Hour, WorkspaceGiB: 2,
+				}
+			})
+			s.stands(s.pool, c.stand)
+			if c.pool != nil {
+				s.pass(time.Second)
+				s.write(func(ctx context.Context, tx *store.Tx) error { return c.pool(ctx, tx, s.pool.ID) })
+			}
+			if got := s.created(low.ID); got != c.want {
+				t.Errorf("the pool of lower priority makes %d runners under a ceiling of 3, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAPoolThatTriesAnewIsNotFull has what held it back be repaired under a ceiling that has
+// room: it launches at once. World: fake, over SQLite.
+func TestAPoolThatTriesAnewIsNotFull(t *testing.T) {
+	t.Parallel()
+	for name, repair := range map[string]func(*scene){
+		"a new credential": func(s *scene) { s.setSecret("github-token", "ghp_1111111111111111111111111111111111111111") },
+		"a change": func(s *scene) {
+			s.write(func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.PutRunnerPool(ctx, s.pool, false)
+				return err
+			})
+		},
+		"a resume": func(s *scene) {
+			s.write(func(ctx context.Context, tx *store.Tx) error { return tx.SetRunnerPoolPaused(ctx, s.pool.ID, false) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, func(p *slipway.PoolSpec) { p.Idle = 0 })
+			s.change = append(s.change, func(c *Config) { c.MaxRunners = 10 })
+			s.restart()
+			s.stands(s.pool, func(p *slipway.PoolStatus) {
+				p.State, p.Failures, p.HoldUntil, p.HoldWhy = slipway.PoolHeld, 6, s.time().Add(15*time.Minute), "refused"
+			})
+			s.pass(time.Second)
+			if got := s.created(s.pool.ID); got != 0 {
+				t.Fatalf("held, it makes %d runners", got)
+			}
+			if got := s.status(); got.State != slipway.PoolHeld || got.Why != "refused" {
+				t.Errorf("held, it is %s: %s", got.State, got.Why)
+			}
+			s.pass(time.Second)
+			repair(s)
+			if got := s.created(s.pool.ID); got != 2 {
+				t.Errorf("repaired, it makes %d runners, want 2; it is %s: %s", got, s.status().State, s.status().Why)
+			}
+		})
+	}
+}
+
+// TestPoolsUnderACeilingShareByPriority has fixed pools live under a ceiling: the one that is
+// served first is not the one that looks first, and what is left is not left unused. World:
+// fake, over SQLite.
+func TestPoolsUnderACeilingShareByPriority(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, func(p *slipway.PoolSpec) { p.Idle, p.Replicas, p.Priority = 0, 2, 10 })
+	s.change = append(s.change, func(c *Config) { c.MaxRunners = 3 })
+	s.restart()
+	low := s.another("low", func(p *slipway.RunnerPool) { p.Spec.Replicas, p.Spec.Priority = 3, 0 })
+	for range 30 {
+		s.kube.live()
+		s.lookAt(low.ID)
+		s.look()
+		s.pass(2 * time.Second)
+	}
+	first := s.slots()
+	s.pool = low
+	if high, rest := len(first), len(s.slots()); high != 2 || rest != 1 {
+		t.Errorf("under a ceiling of 3 they have %d and %d runners, want 2 and 1", high, rest)
 	}
 }
 

@@ -81,7 +81,7 @@ func Plan(s Snapshot) Next {
 		}
 	}
 
-	want := s.wantFree(busy)
+	want := s.Pool.FreeWanted(s.Demand, busy, s.Now)
 	s.shrink(&n, free, want)
 	missing := max(0, want-len(free))
 	n.Launch = max(0, min(missing, s.Pool.Spec.Replicas-busy-leaving-len(free), s.Room))
@@ -117,19 +117,6 @@ func (s Snapshot) mustGo(slot slipway.Slot) string {
 		return "it waited for half of its life"
 	}
 	return ""
-}
-
-// wantFree is how many free runners the pool should have beside its busy ones.
-func (s Snapshot) wantFree(busy int) int {
-	p := s.Pool.Spec
-	if s.Pool.Paused || s.Pool.Deleting {
-		return 0
-	}
-	want := max(s.Demand, p.Spare, p.Minimum-busy)
-	if p.Fixed() {
-		want = p.Replicas
-	}
-	return max(0, min(want, p.Replicas-busy))
 }
 
 // shrink lets go of free slots that nobody needs: first those that have nothing outside,

@@ -61,11 +61,12 @@ func (r *Reconciler) read(ctx context.Context, id int64) (out rows, err error) {
 			return err
 		}
 		out.secret = int64(secret.Version)
+		r.startOver(&out.status, out)
 		if out.demand, err = r.demand(ctx, tx, out); err != nil {
 			return err
 		}
 		if r.MaxRunners > 0 {
-			out.room, err = room(ctx, tx, r.MaxRunners, out)
+			out.room, err = r.room(ctx, tx, out)
 		}
 		return err
 	})
@@ -119,39 +120,36 @@ func (r *Reconciler) demand(ctx context.Context, tx *store.Tx, own rows) ([]Job,
 	return Assign(jobs, pools, load, tx.Now).Jobs[own.pool.ID], nil
 }
 
-// load counts what of each pool's limit cannot take one more job. One that launches nothing
-// for now has only the runners that it has.
+// load counts what of each pool's limit cannot take one more job.
 func (r *Reconciler) load(ctx context.Context, tx *store.Tx, own rows, pools []slipway.RunnerPool) (Load, error) {
 	counts, err := tx.OpenSlotCounts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	statuses, err := tx.PoolStatuses(ctx)
+	statuses, err := r.statuses(ctx, tx, own)
 	if err != nil {
 		return nil, err
 	}
 	load := Load{}
 	for _, p := range pools {
-		by, status := counts[p.ID], statuses[p.ID]
-		load[p.ID] = by[slipway.SlotBusy] + by[slipway.SlotDraining] + by[slipway.SlotRemoving]
-		if p.ID == own.pool.ID {
-			startOver(&status, own)
-		}
-		if r.held(p, status, tx.Now) {
-			load[p.ID] = p.Spec.Replicas - by[slipway.SlotLaunching] - by[slipway.SlotStarting] - by[slipway.SlotIdle]
-		}
+		load[p.ID] = p.Spec.Replicas - p.Left(statuses[p.ID], counts[p.ID], tx.Now)
 	}
 	return load, nil
 }
 
-// held reports whether a pool launches nothing for now for a reason of its own: what keeps
-// all pools from it is no reason to pass one over. One that was changed since it was looked
-// at tries anew.
-func (r *Reconciler) held(p slipway.RunnerPool, s slipway.PoolStatus, now time.Time) bool {
-	if s.Generation != p.Generation || p.UpdatedAt.After(s.CheckedAt) {
-		return false
+// statuses returns how all pools stand: the own one as it starts this look, the others as
+// their last look left them, but for what another image put in their way.
+func (r *Reconciler) statuses(ctx context.Context, tx *store.Tx, own rows) (map[int64]slipway.PoolStatus, error) {
+	statuses, err := tx.PoolStatuses(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return s.HoldUntil.After(now) || s.Outdated != "" && s.Outdated == r.Image
+	for id, s := range statuses {
+		r.forgetImage(&s)
+		statuses[id] = s
+	}
+	statuses[own.pool.ID] = own.status
+	return statuses, nil
 }
 
 // passOn wakes the other pools of the owner, which may serve what this one does not for
@@ -178,12 +176,18 @@ func (w *run) passOn(ctx context.Context, tx *store.Tx) error {
 
 // room is what the installation's ceiling still leaves to a pool, when all that want more
 // runners take turns.
-func room(ctx context.Context, tx *store.Tx, ceiling int, own rows) (int, error) {
+//
+// What the others want is counted anew from their files, the clock and their slots. Only
+// their queued jobs, and what keeps them from launching, are of their own last look. That is
+// half a minute old at most, and as much more as a look takes; where a wake-up was lost, two
+// minutes, because Round finds the pool by then. For so long room may be left to a pool that
+// does not need it any more, or be taken that another needs by now.
+func (r *Reconciler) room(ctx context.Context, tx *store.Tx, own rows) (int, error) {
 	counts, err := tx.OpenSlotCounts(ctx)
 	if err != nil {
 		return 0, err
 	}
-	statuses, err := tx.PoolStatuses(ctx)
+	statuses, err := r.statuses(ctx, tx, own)
 	if err != nil {
 		return 0, err
 	}
@@ -191,27 +195,17 @@ func room(ctx context.Context, tx *store.Tx, ceiling int, own rows) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	left := ceiling
+	left := r.MaxRunners
 	var asks []Ask
 	for _, p := range pools {
-		var open, free int
-		for state, n := range counts[p.ID] {
-			open += n
-			if state.Free() {
-				free += n
-			}
+		for _, n := range counts[p.ID] {
+			left -= n
 		}
-		left -= open
-		waiting := statuses[p.ID].Demand
+		more := p.Asks(statuses[p.ID], counts[p.ID], tx.Now)
 		if p.ID == own.pool.ID {
-			minimum, spare, _ := Effective(p.Spec, tx.Now) // what cannot be read is told where the plan is made
-			waiting = max(len(own.demand), minimum, spare)
-			if p.Spec.Fixed() {
-				waiting = p.Spec.Replicas
-			}
+			more = p.More(len(own.demand), counts[p.ID], tx.Now) // whether it may launch at all is for its plan to say
 		}
-		held := statuses[p.ID].HoldUntil.After(tx.Now)
-		if more := min(waiting-free, p.Spec.Replicas-open); more > 0 && !p.Paused && !p.Deleting && !held {
+		if more > 0 {
 			asks = append(asks, Ask{Pool: p.ID, Priority: p.Spec.Priority, Runners: more})
 		}
 	}
@@ -227,7 +221,7 @@ func (r *Reconciler) barred(in rows) string {
 		return r.unprepared(in)
 	case in.app.Applied == 0 && in.app.Revision > 0:
 		return "its namespace is being prepared" // or that has failed, and the application's task says why
-	case in.status.Outdated != "" && in.status.Outdated == r.Image:
+	case in.status.Outdated != "":
 		return fmt.Sprintf("GitHub does not take the runner program of the image %s any more; set runners.image to a newer one", r.Image)
 	case !in.cluster.LookedAt.IsZero() && !in.cluster.RuntimeClass:
 		return fmt.Sprintf("the cluster has no sandbox for runners: there is no RuntimeClass %s", slipway.RunnerRuntimeClass)

@@ -116,7 +116,6 @@ type change struct {
 func (w *run) decide(in rows, seen world) decision {
 	r := w.r
 	d := decision{status: in.status}
-	startOver(&d.status, in)
 	was := d.status
 	var failures []string
 	slots := make([]slipway.Slot, len(in.slots))
@@ -152,9 +151,9 @@ func (w *run) decide(in rows, seen world) decision {
 			d.moved = d.moved || s.State != was.State
 		}
 	}
-	d.passOn = len(in.demand) > 0 && !r.held(in.pool, was, in.now) && r.held(in.pool, d.status, in.now)
 	d.strays = w.strays(in, seen)
 	w.describe(&d, in, seen, slots)
+	d.passOn = len(in.demand) > 0 && !in.pool.Held(was, in.now) && in.pool.Held(d.status, in.now)
 	return d
 }
 
@@ -174,11 +173,9 @@ func (w *run) snapshot(in rows, seen world, slots []slipway.Slot, status slipway
 			s.Slots = append(s.Slots, slot)
 		}
 	}
-	minimum, spare, err := Effective(in.pool.Spec, in.now)
-	if err != nil {
+	if _, _, err := in.pool.Spec.Effective(in.now); err != nil {
 		w.r.Log.Warn("a schedule of a pool cannot be read", "pool", in.pool.Ref(), "error", err)
 	}
-	s.Pool.Spec.Minimum, s.Pool.Spec.Spare = minimum, spare
 	return s
 }
 

@@ -8,12 +8,20 @@ import (
 
 // startOver forgets failures that were counted for another state of the pool, or another
 // version of its credential: what failed then may succeed now.
-func startOver(s *slipway.PoolStatus, in rows) {
+func (r *Reconciler) startOver(s *slipway.PoolStatus, in rows) {
+	r.forgetImage(s)
 	if s.Generation == in.pool.Generation && s.CredentialVersion == in.secret && !in.pool.UpdatedAt.After(s.CheckedAt) {
 		return
 	}
 	s.Generation, s.CredentialVersion = in.pool.Generation, in.secret
 	s.Failures, s.FailedAt, s.HoldUntil, s.HoldWhy, s.Outdated = 0, time.Time{}, time.Time{}, "", ""
+}
+
+// forgetImage drops that the forge turned an image away which is not the one of now.
+func (r *Reconciler) forgetImage(s *slipway.PoolStatus) {
+	if s.Outdated != r.Image {
+		s.Outdated = ""
+	}
 }
 
 // provenAfter is how long a runner must have waited for a job until its launch counts as

@@ -1,11 +1,10 @@
-package pool
+package slipway
 
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
-
-	"slipway.dev/slipway/internal/slipway"
 )
 
 // Effective is the pool's minimum and spare at a moment: its own, or those of the
@@ -14,11 +13,11 @@ import (
 //
 // A window goes by the clock on the wall of its time zone. In the hour that is skipped in
 // spring it is later at once; in the hour that comes twice in autumn it holds twice.
-func Effective(spec slipway.PoolSpec, now time.Time) (minimum, spare int, err error) {
-	minimum, spare = spec.Minimum, spec.Spare
+func (s PoolSpec) Effective(now time.Time) (minimum, spare int, err error) {
+	minimum, spare = s.Minimum, s.Spare
 	held := false
-	for _, s := range spec.Schedules {
-		in, fault := holds(s, now)
+	for _, w := range s.Schedules {
+		in, fault := holds(w, now)
 		if fault != nil {
 			err = fault
 			continue
@@ -27,19 +26,19 @@ func Effective(spec slipway.PoolSpec, now time.Time) (minimum, spare int, err er
 			continue
 		}
 		if !held {
-			minimum, spare, held = s.Minimum, s.Spare, true
+			minimum, spare, held = w.Minimum, w.Spare, true
 			continue
 		}
-		minimum, spare = max(minimum, s.Minimum), max(spare, s.Spare)
+		minimum, spare = max(minimum, w.Minimum), max(spare, w.Spare)
 	}
-	return min(minimum, spec.Replicas), min(spare, spec.Replicas), err
+	return min(minimum, s.Replicas), min(spare, s.Replicas), err
 }
 
 // holds reports whether a window of the week is open.
-func holds(s slipway.PoolSchedule, now time.Time) (bool, error) {
-	zone, err := time.LoadLocation(s.TimeZone)
+func holds(s PoolSchedule, now time.Time) (bool, error) {
+	zone, err := zone(s.TimeZone)
 	if err != nil {
-		return false, fmt.Errorf("schedule: the time zone %q is not known: %w", s.TimeZone, err)
+		return false, err
 	}
 	from, err := minutes(s.From)
 	if err != nil {
@@ -59,7 +58,25 @@ func holds(s slipway.PoolSchedule, now time.Time) (bool, error) {
 	return today && at >= from || yesterday && at < to, nil
 }
 
-func onDay(s slipway.PoolSchedule, d time.Weekday) bool { return slices.Contains(s.Days, d) }
+// zones are the time zones that were read, by name. Under a ceiling each look at a pool asks
+// for the schedules of all, and reading a zone from disk takes longer than the rest of that.
+var zones sync.Map
+
+func zone(name string) (*time.Location, error) {
+	if known, ok := zones.Load(name); ok {
+		if z, ok := known.(*time.Location); ok {
+			return z, nil
+		}
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("schedule: the time zone %q is not known: %w", name, err)
+	}
+	zones.Store(name, z)
+	return z, nil
+}
+
+func onDay(s PoolSchedule, d time.Weekday) bool { return slices.Contains(s.Days, d) }
 
 func minutes(clock string) (int, error) {
 	if clock == "24:00" {

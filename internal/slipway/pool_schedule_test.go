@@ -1,4 +1,4 @@
-package pool
+package slipway_test
 
 import (
 	"testing"
@@ -48,13 +48,13 @@ func TestEffective(t *testing.T) {
 		{"and not one longer", []slipway.PoolSchedule{whole}, "2027-03-07T05:00:00Z", 0, 0},
 		{"never more than the pool may have", []slipway.PoolSchedule{{Days: week, From: "00:00", To: "23:59", TimeZone: "UTC", Minimum: 99, Spare: 99}}, "2027-03-04T12:00:00Z", 8, 8},
 	} {
-		minimum, spare, err := Effective(slipway.PoolSpec{Replicas: 8, Schedules: c.schedules}, at(c.now))
+		minimum, spare, err := slipway.PoolSpec{Replicas: 8, Schedules: c.schedules}.Effective(at(c.now))
 		if err != nil || minimum != c.minimum || spare != c.spare {
 			t.Errorf("%s: %d and %d, %v; want %d and %d", c.name, minimum, spare, err, c.minimum, c.spare)
 		}
 	}
 	broken := slipway.PoolSchedule{Days: week, From: "08:00", To: "18:00", TimeZone: "Mars/Olympus", Minimum: 7}
-	minimum, _, err := Effective(slipway.PoolSpec{Replicas: 8, Minimum: 1, Schedules: []slipway.PoolSchedule{broken, office}}, at("2027-03-04T12:00:00Z"))
+	minimum, _, err := slipway.PoolSpec{Replicas: 8, Minimum: 1, Schedules: []slipway.PoolSchedule{broken, office}}.Effective(at("2027-03-04T12:00:00Z"))
 	if err == nil || minimum != 2 {
 		t.Errorf("with one that cannot be read: %d, %v; want the other's 2 and an error", minimum, err)
 	}
