@@ -103,10 +103,13 @@ func (w *World) check(ctx context.Context) error {
 // fair looks whether a pool that was looked at has taken, of what the common ceiling leaves,
 // no more than those before it by priority had left to it, as far as was known of them.
 func (w *World) fair(id int64, before, after state) {
-	open, free := map[int64]int{}, map[int64]int{}
+	open, free, busy := map[int64]int{}, map[int64]int{}, map[int64]int{}
 	for _, slot := range before.slots {
 		if open[slot.PoolID]++; slot.State.Free() {
 			free[slot.PoolID]++
+		}
+		if slot.State == slipway.SlotBusy {
+			busy[slot.PoolID]++
 		}
 	}
 	left, fresh := w.ceiling, 0
@@ -122,7 +125,8 @@ func (w *World) fair(id int64, before, after state) {
 	for _, p := range before.pools {
 		st := before.status[p.ID]
 		if p.Spec.Priority > own.Spec.Priority && !p.Paused && !p.Deleting && !st.HoldUntil.After(w.now) && st.State != slipway.PoolHeld {
-			asked += max(0, min(st.Demand-free[p.ID], p.Spec.Replicas-open[p.ID]))
+			needs := max(st.Demand, keeps(p.Spec, w.now)-busy[p.ID])
+			asked += max(0, min(needs-free[p.ID], p.Spec.Replicas-open[p.ID]))
 		}
 	}
 	if fresh > max(0, left-asked) {
