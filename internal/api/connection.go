@@ -29,7 +29,7 @@ type ConnectionPath struct {
 func (s *service) wireConnection(c slipway.Connection) wire.Connection {
 	return wire.Connection{
 		Name: c.Name, Project: c.Project, Environment: c.Environment, Forge: c.Forge, BaseURL: c.BaseURL, WebhookURL: s.webhookURL(c),
-		AppID: c.AppID, AppURL: c.AppURL, InstallURL: c.InstallURL(), CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt, LastDelivery: when(c.LastDelivery), RecoveredAt: when(c.RecoveredAt),
+		AppID: c.AppID, AppURL: c.AppURL, InstallURL: c.InstallURL(), AppCredential: c.AppCredential, CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt, LastDelivery: when(c.LastDelivery), RecoveredAt: when(c.RecoveredAt),
 		RecoverError: c.RecoverError,
 	}
 }
@@ -128,5 +128,5 @@ func (s *service) takeApp(ctx context.Context, c slipway.Caller, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return reply(wire.AppTaken{Connection: s.wireConnection(t.Connection), Secret: t.Secret.Name, In: t.In, KeptSecret: t.KeptHook}, nil)
+	return reply(wire.AppTaken{Connection: s.wireConnection(t.Connection), Secret: t.Secret.Name, In: t.In, InsteadOf: t.InsteadOf, KeptSecret: t.KeptHook}, nil)
 }

@@ -117,7 +117,7 @@ func TestTheAppOfAConnection(t *testing.T) {
 	check(t, err)
 	text := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 	answer := w.do("POST", "/connections/acme/app", w.writer, wire.TakeApp{AppID: 4711, AppKey: text, Secret: "gh"})
-	if got := as[wire.AppTaken](t, answer); got.Secret != "gh" || got.In != "shop/dev" || got.Connection.AppID != 4711 || !got.KeptSecret || strings.Contains(answer.body, "PRIVATE") {
+	if got := as[wire.AppTaken](t, answer); got.Secret != "gh" || got.In != "shop/dev" || got.Connection.AppID != 4711 || got.Connection.AppCredential != "shop/dev/gh" || got.InsteadOf != "" || !got.KeptSecret || strings.Contains(answer.body, "PRIVATE") {
 		t.Errorf("taken: %s", answer.body)
 	}
 	if got := w.do("POST", "/connections/acme/app", w.writer, wire.TakeApp{AppID: 4712, AppKey: text}); got.status != http.StatusConflict {

@@ -104,6 +104,9 @@ func connectionFacts(c slipway.Connection) facts {
 	if c.AppID != 0 {
 		f["app"] = c.AppID
 	}
+	if c.AppCredential != "" {
+		f["credential"] = c.AppCredential
+	}
 	return f
 }
 
@@ -275,5 +278,6 @@ func (s *Service) RotateConnectionSecret(ctx context.Context, c slipway.Caller, 
 	if err != nil {
 		return NewConnection{}, err
 	}
+	out.Connection = out.SeenBy(c)
 	return out, nil
 }

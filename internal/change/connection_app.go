@@ -71,6 +71,8 @@ type AppTaken struct {
 	slipway.Connection
 	Secret slipway.Secret // that holds the App's credential
 	In     string         // the environment of the secret
+	// InsteadOf is the name that was asked for, when another secret took it meanwhile.
+	InsteadOf string
 	// KeptHook is set when the forge gave no webhook secret: the one before goes on.
 	KeptHook bool
 }
@@ -406,10 +408,15 @@ func (s *Service) keepApp(ctx context.Context, tx *store.Tx, c slipway.Caller, n
 	if err != nil {
 		return out, err
 	}
-	if err := tx.SetConnectionApp(ctx, n.ID, made.ID, made.URL, again); err != nil {
+	if out.Secret, err = s.keepCredential(ctx, tx, c, a, made); err != nil {
 		return out, err
 	}
-	if out.Secret, err = s.keepCredential(ctx, tx, c, a, made); err != nil {
+	if out.Secret.Name != a.Secret {
+		out.InsteadOf = a.Secret
+	}
+	out.In = slipway.EnvironmentRef(a.Project, a.Environment)
+	out.AppID, out.AppURL, out.AppCredential = made.ID, made.URL, out.In+"/"+out.Secret.Name
+	if err := tx.SetConnectionApp(ctx, out.Connection, again); err != nil {
 		return out, err
 	}
 	if err := tx.DeleteAppCreation(ctx, n.ID); err != nil {
@@ -418,8 +425,6 @@ func (s *Service) keepApp(ctx context.Context, tx *store.Tx, c slipway.Caller, n
 	if err := s.wake(ctx, tx, slipway.WakeRecover, n.ID); err != nil {
 		return out, err
 	}
-	out.In = slipway.EnvironmentRef(a.Project, a.Environment)
-	out.AppID, out.AppURL = made.ID, made.URL
 	return out, record(ctx, tx, c, deed{"connection.take-app", "connection", n.ID, n.Name, connectionFacts(n), connectionFacts(out.Connection)})
 }
 

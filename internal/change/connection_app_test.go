@@ -99,7 +99,7 @@ func TestAnAppIsMadeForAConnection(t *testing.T) {
 	}
 	out, err := w.s.FinishApp(ctx, w.writer, FinishAppInput{Connection: "acme", State: b.State, Code: code})
 	w.ok(err)
-	if out.AppID != 4711 || out.InstallURL() != "https://github.com/apps/slipway-acme/installations/new" || out.Secret.Name != "acme-app" || out.In != "shop/production" || out.KeptHook {
+	if out.AppID != 4711 || out.InstallURL() != "https://github.com/apps/slipway-acme/installations/new" || out.Secret.Name != "acme-app" || out.In != "shop/production" || out.KeptHook || out.InsteadOf != "" || w.named("acme").AppCredential != "shop/production/acme-app" {
 		t.Errorf("taken: %+v", out)
 	}
 	hook, err := w.s.Hook(ctx, w.named("acme").Hook)
@@ -252,7 +252,11 @@ func TestAnExchangeThatCameToNothing(t *testing.T) {
 			_, err := w.s.SetSecret(w.Context(), w.writer, SetSecretInput{Project: "shop", Environment: "production", Name: "acme-app", Value: []byte("mine")})
 			w.ok(err)
 		}
-		w.ok(w.bring(w.writer, b.State, code))
+		out, err := w.s.FinishApp(w.Context(), w.writer, FinishAppInput{Connection: "acme", State: b.State, Code: code})
+		w.ok(err)
+		if n := w.named("acme"); out.InsteadOf != "acme-app" || out.Secret.Name != "acme-app-4711" || n.AppCredential != "shop/production/acme-app-4711" || out.AppCredential != n.AppCredential {
+			t.Errorf("nobody is told under which name: %+v, %+v", out, n)
+		}
 		if credential, _ := w.opened("acme-app"); string(credential) != "mine" {
 			t.Error("somebody's secret was written over")
 		}

@@ -174,7 +174,7 @@ func (s *session) connectionGetCommand() *cobra.Command {
 				if n.AppID != 0 {
 					app = fmt.Sprint(n.AppID)
 				}
-				s.fields("connection", n.Name, "scope", connectionScope(n), "forge", forgeOf(n), "webhook URL", n.WebhookURL, "App", app, "install it at", n.InstallURL, "App begun", begun(n.AppBegun),
+				s.fields("connection", n.Name, "scope", connectionScope(n), "forge", forgeOf(n), "webhook URL", n.WebhookURL, "App", app, "credential", n.AppCredential, "install it at", n.InstallURL, "App begun", begun(n.AppBegun),
 					"last delivery", agoPtr(n.LastDelivery, "never"), "lost deliveries", recovery(n), "why not", n.RecoverError, "created", ago(n.CreatedAt)+" by "+n.CreatedBy)
 			})
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -63,7 +64,8 @@ already is taken with --app-id and --app-key-file.`,
 				return err
 			}
 			return s.show(t, func() {
-				s.printApp(t.Connection, t.In+"/"+t.Secret)
+				s.printApp(t.Connection)
+				s.sayRenamed(t.InsteadOf, t.Secret)
 				if t.KeptSecret {
 					s.say("the App's webhook secret must be the connection's; if you do not have it, make another:  slipway connections rotate-secret %s", a[0])
 				}
@@ -117,7 +119,7 @@ func (s *session) makeApp(ctx context.Context, cl *client.Client, name, query st
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	w := s.wait("waiting for the App")
-	told := ""
+	told, asked := "", ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -135,17 +137,32 @@ func (s *session) makeApp(ctx context.Context, cl *client.Client, name, query st
 			return err
 		case n.AppID != 0:
 			w.end()
-			return s.show(n, func() { s.printApp(n, "") })
-		case n.AppBegun != nil && n.AppBegun.Error != told:
-			if told = n.AppBegun.Error; told != "" {
-				s.say("%s", value(told))
+			return s.show(n, func() {
+				s.printApp(n)
+				if asked != "" && n.AppCredential != asked {
+					s.sayRenamed(path.Base(asked), path.Base(n.AppCredential))
+				}
+			})
+		case n.AppBegun != nil:
+			asked = n.AppBegun.Secret
+			if n.AppBegun.Error != told {
+				if told = n.AppBegun.Error; told != "" {
+					s.say("%s", value(told))
+				}
 			}
 		}
 	}
 }
 
-func (s *session) printApp(n wire.Connection, secret string) {
-	s.fields("connection", n.Name, "App", fmt.Sprint(n.AppID), "page", n.AppURL, "credential", secret, "install it at", n.InstallURL)
+func (s *session) printApp(n wire.Connection) {
+	s.fields("connection", n.Name, "App", fmt.Sprint(n.AppID), "page", n.AppURL, "credential", n.AppCredential, "install it at", n.InstallURL)
+}
+
+// sayRenamed tells that the credential is under another name than was asked for.
+func (s *session) sayRenamed(asked, name string) {
+	if asked != "" && asked != name {
+		s.say("another secret took the name %s meanwhile; name %s as the credential of pools", value(asked), value(name))
+	}
 }
 
 // begun says that an App is being made.

@@ -37,7 +37,7 @@ func (scriptApps) MakeApp(_ context.Context, _, code string) (change.MadeApp, er
 }
 
 // app plays the browser: "app key FILE" writes an App's private key; "app made NAME" brings a
-// connection its App from GitHub.
+// connection its App from GitHub, whose credential finds its name taken.
 func app(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 || args[0] != "key" && args[0] != "made" {
 		ts.Fatalf("usage: app key FILE | app made NAME")
@@ -47,7 +47,15 @@ func app(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	s, ctx := ts.Value(storeKey{}).(*store.Store), context.Background()
-	time.Sleep(time.Second) // the command that waits has looked once
+	ts.Check(s.InTx(ctx, func(tx *store.Tx) error {
+		n, err := tx.ConnectionByName(ctx, args[1])
+		if err != nil {
+			return err
+		}
+		_, err = tx.PutAppCreation(ctx, slipway.AppCreation{ConnectionID: n.ID, EnvironmentID: n.EnvironmentID, Secret: args[1], Organization: "team", StateHash: []byte("x"), ExpiresAt: tx.Now.Add(time.Hour)})
+		return err
+	}))
+	time.Sleep(lookForApp + time.Second) // the command that waits has looked once
 	ts.Check(s.InTx(ctx, func(tx *store.Tx) error {
 		n, err := tx.ConnectionByName(ctx, args[1])
 		if err != nil {
@@ -57,6 +65,10 @@ func app(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil {
 			return err
 		}
-		return tx.SetConnectionApp(ctx, n.ID, 4712, "https://github.com/apps/slipway-two", sealed)
+		n.AppID, n.AppURL, n.AppCredential = 4712, "https://github.com/apps/slipway-two", "shop/dev/two-4712"
+		if err := tx.DeleteAppCreation(ctx, n.ID); err != nil {
+			return err
+		}
+		return tx.SetConnectionApp(ctx, n, sealed)
 	}))
 }

@@ -122,9 +122,13 @@ func (s *site) beginApp(r *request, name string, form appForm) (m continueModel,
 // again: what was used up is refused.
 func (s *site) appMade(r *request) error {
 	name, q := r.PathValue("name"), r.URL.Query()
-	_, err := s.Change.FinishApp(r.Context(), r.caller, change.FinishAppInput{Connection: name, State: q.Get("state"), Code: q.Get("code")})
+	taken, err := s.Change.FinishApp(r.Context(), r.caller, change.FinishAppInput{Connection: name, State: q.Get("state"), Code: q.Get("code")})
 	if err == nil {
-		r.redirect(address("connections", name)) // without the code in its address
+		to := address("connections", name) // without the code in its address
+		if taken.InsteadOf != "" {
+			to += "?renamed"
+		}
+		r.redirect(to)
 		return nil
 	}
 	f := r.fault(err)

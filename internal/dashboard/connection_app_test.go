@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -136,6 +137,36 @@ func TestAnAppIsMadeThroughThePages(t *testing.T) {
 	}
 	if !strings.Contains(w.log.String(), "/connections/{name}/app/made") {
 		t.Error("the log that was searched has no such request")
+	}
+}
+
+func TestAnAppsCredentialIsShownUnderItsName(t *testing.T) {
+	t.Parallel()
+	w := settled(t)
+	_, server := w.github()
+	grace := w.as("grace")
+	back := grace.atGitHub(server, grace.begun("acme").doc)
+	_, err := w.change.SetSecret(t.Context(), slipway.Caller{UserID: w.ada.ID, UserName: "ada", Role: slipway.Administrator},
+		change.SetSecretInput{Project: "shop", Environment: "dev", Name: "acme-app", Value: []byte("mine")})
+	w.must(err)
+	made := grace.get(back)
+	if made.status != http.StatusSeeOther || made.to != "/connections/acme?renamed" {
+		t.Fatalf("back from GitHub: %d %s %s", made.status, made.to, made.doc.text())
+	}
+	var n slipway.Connection
+	w.must(w.store.Read(t.Context(), func(tx *store.Tx) (err error) {
+		n, err = tx.ConnectionByName(t.Context(), "acme")
+		return err
+	}))
+	name := fmt.Sprint("shop/dev/acme-app-", n.AppID)
+	if text := grace.page(made.to).one(grace, "#renamed").text(); !strings.Contains(text, "Another secret took the name") || !strings.Contains(text, name) {
+		t.Errorf("the page right after: %s", text)
+	}
+	if page := grace.page("/connections/acme"); page.has("#renamed") || !strings.Contains(page.one(grace, "#install").text(), "secret "+name) || !strings.Contains(page.one(grace, ".facts").text(), "credential "+name) {
+		t.Errorf("the page later: %s", page.text())
+	}
+	if page := grace.page("/connections/whole?renamed"); page.has("#renamed") {
+		t.Error("a connection without an App says where its credential is")
 	}
 }
 

@@ -20,6 +20,7 @@ func (s *site) connections(r *request) error {
 
 type connectionModel struct {
 	slipway.Connection
+	Renamed    bool                // the App's credential is not under the name that was asked for
 	Begun      slipway.AppCreation // an App that is being made; zero: none is
 	Deliveries []slipway.Delivery  // the newest
 }
@@ -33,7 +34,7 @@ func (s *site) connection(r *request) error {
 	if err != nil {
 		return err
 	}
-	m := connectionModel{Connection: n}
+	m := connectionModel{Connection: n, Renamed: r.URL.Query().Has("renamed")}
 	if m.Deliveries, err = s.View.Deliveries(r.Context(), r.caller, name); err != nil {
 		return err
 	}

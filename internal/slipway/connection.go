@@ -1,6 +1,9 @@
 package slipway
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Connection is a forge's hook that sends to us: its secret, and where its jobs may wake
 // pools.
@@ -15,6 +18,7 @@ type Connection struct {
 	Hook          string // the unguessable end of the URL that the forge sends to
 	AppID         int64  // of the GitHub App whose hook it is; 0: a hook of a repository or organization
 	AppURL        string // the App's page at the forge; empty: none is known
+	AppCredential string // the secret that holds its credential, as project/environment/name; empty: none is known
 	CreatedBy     string
 	CreatedAt     time.Time
 	LastDelivery  time.Time // of the newest that was taken
@@ -56,4 +60,12 @@ func (c Connection) InstallURL() string {
 		return ""
 	}
 	return c.AppURL + "/installations/new"
+}
+
+// SeenBy leaves out where the App's credential is when the caller does not see that place.
+func (c Connection) SeenBy(who Caller) Connection {
+	if place := strings.Split(c.AppCredential, "/"); len(place) != 3 || !who.Sees(place[0], place[1]) {
+		c.AppCredential = ""
+	}
+	return c
 }

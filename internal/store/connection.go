@@ -9,12 +9,12 @@ import (
 )
 
 const connectionSelect = `SELECT c.id, c.name, c.environment_id, COALESCE(pr.name, ''), COALESCE(e.name, ''), c.forge, c.base_url, c.hook,
-	c.app_id, c.app_url, c.created_by, c.created_at, c.last_delivery, c.recovered_at, c.recover_error
+	c.app_id, c.app_url, c.app_credential, c.created_by, c.created_at, c.last_delivery, c.recovered_at, c.recover_error
 	FROM connections c LEFT JOIN environments e ON e.id = c.environment_id LEFT JOIN projects pr ON pr.id = e.project_id`
 
 func readConnection(scan scan) (c slipway.Connection, err error) {
 	return c, scan(&c.ID, &c.Name, orZero(&c.EnvironmentID), &c.Project, &c.Environment, &c.Forge, &c.BaseURL, &c.Hook,
-		&c.AppID, &c.AppURL, &c.CreatedBy, at(&c.CreatedAt), at(&c.LastDelivery), at(&c.RecoveredAt), &c.RecoverError)
+		&c.AppID, &c.AppURL, &c.AppCredential, &c.CreatedBy, at(&c.CreatedAt), at(&c.LastDelivery), at(&c.RecoveredAt), &c.RecoverError)
 }
 
 // ConnectionSecrets are sealed values that a connection needs. Package secret alone opens
@@ -59,13 +59,14 @@ func (tx *Tx) SetConnectionHook(ctx context.Context, id int64, sealed []byte) er
 }
 
 // SetConnectionApp gives a connection that has none the App whose hook it is.
-func (tx *Tx) SetConnectionApp(ctx context.Context, id, app int64, page string, s ConnectionSecrets) error {
-	n, err := tx.exec(ctx, `UPDATE connections SET app_id = ?, app_url = ?, sealed = ?, app_sealed = ? WHERE id = ? AND app_id = 0`, app, page, s.Hook, s.App, id)
+func (tx *Tx) SetConnectionApp(ctx context.Context, c slipway.Connection, s ConnectionSecrets) error {
+	n, err := tx.exec(ctx, `UPDATE connections SET app_id = ?, app_url = ?, app_credential = ?, sealed = ?, app_sealed = ? WHERE id = ? AND app_id = 0`,
+		c.AppID, c.AppURL, c.AppCredential, s.Hook, s.App, c.ID)
 	if err != nil {
-		return fmt.Errorf("set the App of connection %d: %w", id, err)
+		return fmt.Errorf("set the App of connection %d: %w", c.ID, err)
 	}
 	if n == 0 {
-		return stale("set the App of connection %d", id)
+		return stale("set the App of connection %d", c.ID)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (r *Reader) Connections(ctx context.Context, c slipway.Caller, f Connection
 		out := []slipway.Connection{}
 		for _, n := range all {
 			if seesConnection(c, n) && (f.Project == "" || f.Project == n.Project) && (f.Environment == "" || f.Environment == n.Environment) {
-				out = append(out, n)
+				out = append(out, n.SeenBy(c))
 			}
 		}
 		return out, nil
@@ -66,7 +66,7 @@ func connection(ctx context.Context, tx *store.Tx, c slipway.Caller, name string
 	if slipway.Is(err, slipway.NotFound) || err == nil && !seesConnection(c, n) {
 		return slipway.Connection{}, missing("connection %s", name)
 	}
-	return n, err
+	return n.SeenBy(c), err
 }
 
 // seesConnection reports whether a connection is in the caller's scope. One of the whole

@@ -7,21 +7,22 @@ import (
 
 // Connection is where a forge sends deliveries to, and whose pools they may wake.
 type Connection struct {
-	Name         string     `json:"name"`
-	Project      string     `json:"project,omitempty" doc:"With environment: whose pools its jobs may wake. Absent: those of the whole installation."`
-	Environment  string     `json:"environment,omitempty"`
-	Forge        string     `json:"forge" enum:"github"`
-	BaseURL      string     `json:"base_url,omitempty" doc:"Of a GitHub Enterprise Server; absent: github.com."`
-	WebhookURL   string     `json:"webhook_url" doc:"What to enter as the webhook's URL at the forge."`
-	AppID        int64      `json:"app_id,omitempty" doc:"Of the GitHub App whose webhook it is."`
-	AppURL       string     `json:"app_url,omitempty" doc:"The App's page at the forge, when it is known."`
-	InstallURL   string     `json:"install_url,omitempty" doc:"Where the App is given its repositories, when it is known."`
-	AppBegun     *AppBegun  `json:"app_begun,omitempty" doc:"An App that is being made; only when one connection is asked for."`
-	CreatedBy    string     `json:"created_by"`
-	CreatedAt    time.Time  `json:"created_at"`
-	LastDelivery *time.Time `json:"last_delivery,omitempty" doc:"When the newest delivery was taken."`
-	RecoveredAt  *time.Time `json:"recovered_at,omitempty" doc:"When lost deliveries were last looked for."`
-	RecoverError string     `json:"recover_error,omitempty" doc:"Why lost deliveries cannot be looked for; queued jobs are asked for all the same."`
+	Name          string     `json:"name"`
+	Project       string     `json:"project,omitempty" doc:"With environment: whose pools its jobs may wake. Absent: those of the whole installation."`
+	Environment   string     `json:"environment,omitempty"`
+	Forge         string     `json:"forge" enum:"github"`
+	BaseURL       string     `json:"base_url,omitempty" doc:"Of a GitHub Enterprise Server; absent: github.com."`
+	WebhookURL    string     `json:"webhook_url" doc:"What to enter as the webhook's URL at the forge."`
+	AppID         int64      `json:"app_id,omitempty" doc:"Of the GitHub App whose webhook it is."`
+	AppURL        string     `json:"app_url,omitempty" doc:"The App's page at the forge, when it is known."`
+	InstallURL    string     `json:"install_url,omitempty" doc:"Where the App is given its repositories, when it is known."`
+	AppCredential string     `json:"app_credential,omitempty" doc:"The secret that holds the App's credential, for pools to name, when Slipway saved it." example:"shop/production/acme-app"`
+	AppBegun      *AppBegun  `json:"app_begun,omitempty" doc:"An App that is being made; only when one connection is asked for."`
+	CreatedBy     string     `json:"created_by"`
+	CreatedAt     time.Time  `json:"created_at"`
+	LastDelivery  *time.Time `json:"last_delivery,omitempty" doc:"When the newest delivery was taken."`
+	RecoveredAt   *time.Time `json:"recovered_at,omitempty" doc:"When lost deliveries were last looked for."`
+	RecoverError  string     `json:"recover_error,omitempty" doc:"Why lost deliveries cannot be looked for; queued jobs are asked for all the same."`
 }
 
 // NewConnection asks for a connection.
@@ -91,5 +92,6 @@ type AppTaken struct {
 	Connection Connection `json:"connection"`
 	Secret     string     `json:"secret" doc:"What runner pools name as their credential." example:"acme-app"`
 	In         string     `json:"in" doc:"The environment of the secret." example:"shop/production"`
+	InsteadOf  string     `json:"instead_of,omitempty" doc:"The name that was asked for, when another secret took it meanwhile."`
 	KeptSecret bool       `json:"kept_webhook_secret,omitempty" doc:"The forge gave no webhook secret; the connection's own goes on, and must stand on the App's page."`
 }

@@ -265,7 +265,8 @@ CREATE TABLE public.connections (
     last_delivery timestamp with time zone,
     recovered_at timestamp with time zone,
     recover_error text NOT NULL,
-    app_url text DEFAULT ''::text NOT NULL
+    app_url text DEFAULT ''::text NOT NULL,
+    app_credential text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE public.connections ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (

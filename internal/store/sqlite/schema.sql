@@ -202,7 +202,7 @@ CREATE TABLE connections (
     last_delivery  TEXT,
     recovered_at   TEXT,
     recover_error  TEXT NOT NULL
-, app_url TEXT NOT NULL DEFAULT '') STRICT;
+, app_url TEXT NOT NULL DEFAULT '', app_credential TEXT NOT NULL DEFAULT '') STRICT;
 
 CREATE TABLE deliveries (
     connection_id INTEGER NOT NULL REFERENCES connections (id) ON DELETE CASCADE,

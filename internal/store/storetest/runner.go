@@ -477,7 +477,8 @@ func connectionApp(w *world, c slipway.Connection, e slipway.Environment) {
 	}
 	set := func() error {
 		return w.try(func(ctx context.Context, tx *store.Tx) error {
-			return tx.SetConnectionApp(ctx, c.ID, 4711, "https://github.com/apps/x", store.ConnectionSecrets{Hook: []byte("new"), App: []byte("key")})
+			c := slipway.Connection{ID: c.ID, AppID: 4711, AppURL: "https://github.com/apps/x", AppCredential: "shop/production/acme-app"}
+			return tx.SetConnectionApp(ctx, c, store.ConnectionSecrets{Hook: []byte("new"), App: []byte("key")})
 		})
 	}
 	if err := set(); err != nil {
@@ -501,7 +502,7 @@ func connectionApp(w *world, c slipway.Connection, e slipway.Environment) {
 	w.wantKind("an App in the making that was forgotten", err, slipway.NotFound)
 	w.read(func(ctx context.Context, tx *store.Tx) error {
 		n, s, err := tx.ConnectionByHook(ctx, "h4sh")
-		if err == nil && (n.AppID != 4711 || n.InstallURL() != "https://github.com/apps/x/installations/new" || string(s.App) != "key" || string(s.Hook) != "newer") {
+		if err == nil && (n.AppID != 4711 || n.AppCredential != "shop/production/acme-app" || n.InstallURL() != "https://github.com/apps/x/installations/new" || string(s.App) != "key" || string(s.Hook) != "newer") {
 			t.Errorf("with its App: %+v %+v", n, s)
 		}
 		return err
