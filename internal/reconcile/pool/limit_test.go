@@ -365,3 +365,28 @@ func TestAPoolThatStopsLaunchingWakesTheNext(t *testing.T) {
 		t.Errorf("%d pods, want the next pool's", n)
 	}
 }
+
+// TestAPoolThatFailsAfterAChangePassesItsJobsOn: it was changed after its last look, and in
+// this one its image turns out to be turned away. World: fake, over SQLite.
+func TestAPoolThatFailsAfterAChangePassesItsJobsOn(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.kube.broken, s.kube.outdated = "exit code 7", true
+	s.queueJobs(1)
+	s.heard()
+	s.look()
+	s.kube.live()
+	s.pass(time.Second)
+	s.write(func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.PutRunnerPool(ctx, s.pool, false)
+		return err
+	})
+	s.pass(time.Second)
+	_, d := s.decided(s.pool.ID)
+	if d.status.Outdated == "" {
+		t.Fatal("its image is not turned away: nothing is shown")
+	}
+	if !d.passOn {
+		t.Error("it is held, and the next pool is left asleep")
+	}
+}
