@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -78,11 +79,16 @@ type AppTaken struct {
 }
 
 const (
-	// appWithin is how long a person has at the forge. Its code lasts as long.
+	// appWithin is how long a person has at the forge. Its code lasts as long again, from when
+	// the App was made there.
 	appWithin = time.Hour
-	// askWithin is when an exchange that has not ended was cut off: a process died in it. It
-	// is longer than the forge and our own database may take together.
-	askWithin = time.Minute
+	// makeWithin and keepWithin bound an exchange: how long the forge may take, and then our
+	// own database.
+	makeWithin = 30 * time.Second
+	keepWithin = 90 * time.Second
+	// askWithin is when an exchange that has not ended was cut off: a process died in it. The
+	// minute more is for clocks that differ.
+	askWithin = makeWithin + keepWithin + time.Minute
 )
 
 var (
@@ -183,7 +189,7 @@ func unasked(ctx context.Context, tx *store.Tx, n slipway.Connection) error {
 	case err != nil:
 		return err
 	case !a.AskedAt.IsZero() && tx.Now.Sub(a.AskedAt) < askWithin:
-		return slipway.Errorf(slipway.Conflict, "GitHub is being asked for the App of the connection %s", n.Name).WithHint("look again in a minute")
+		return slipway.Errorf(slipway.Conflict, "GitHub is being asked for the App of the connection %s", n.Name).WithHint("look again in three minutes")
 	}
 	return nil
 }
@@ -214,10 +220,11 @@ func (s *Service) FinishApp(ctx context.Context, c slipway.Caller, in FinishAppI
 		// One answer to all that does not fit: which part it was helps nobody but who guesses.
 		if err != nil || c.SessionID == "" || a.Session != c.SessionID || a.UserID != c.UserID || subtle.ConstantTimeCompare(a.StateHash, hashState(in.State)) != 1 {
 			return slipway.Errorf(slipway.Forbidden, "this way back from GitHub does not belong to an App that was begun here in this session").
-				WithHint("begin again; an App that GitHub has made by now can be deleted there")
+				WithHint("%s", ByCode(n.Name))
 		}
+		// GitHub's hour began later than ours: its code may be good.
 		if !tx.Now.Before(a.ExpiresAt) {
-			return slipway.Errorf(slipway.Conflict, "the hour in which GitHub exchanges its code is over").WithHint("begin again; an App that GitHub has made by now can be deleted there")
+			return slipway.Errorf(slipway.Conflict, "this way back from GitHub was kept for an hour, and that is over").WithHint("%s", ByCode(n.Name))
 		}
 		a, err = ask(ctx, tx, n, a)
 		return err
@@ -226,6 +233,18 @@ func (s *Service) FinishApp(ctx context.Context, c slipway.Caller, in FinishAppI
 		return out, err
 	}
 	return s.exchange(ctx, c, n, a, in.Code)
+}
+
+// ByCode is what a person can do who comes back from the forge and is not let in. Another
+// site may have led them here, with an App of its own.
+func ByCode(connection string) string {
+	return "if it was you who just made the App at GitHub, keep it: within an hour its code, from the address of this page, can be given with  slipway connections app " +
+		connection + " --code CODE ; if not, close this page"
+}
+
+// byKey takes an App whose code is used up.
+func byKey(connection, app string) string {
+	return "make a new key on the App's page at GitHub and give it with  slipway connections app " + connection + " --app-id " + app + " --app-key-file FILE"
 }
 
 func checkCode(code string) error {
@@ -281,29 +300,36 @@ func (s *Service) TakeApp(ctx context.Context, c slipway.Caller, in TakeAppInput
 		if a, err = prepareApp(ctx, tx, c, n, in.AppPlace); err != nil {
 			return err
 		}
-		before, err := tx.AppCreation(ctx, n.ID)
-		if err != nil && !slipway.Is(err, slipway.NotFound) {
+		if in.AppID != 0 {
+			out, err = s.keepApp(ctx, tx, c, n, a, MadeApp{ID: in.AppID, PrivateKey: in.AppKey})
 			return err
 		}
-		a.Organization, a.Lost = before.Organization, before.Lost || !before.AskedAt.IsZero()
-		a.StateHash = hashState(rand.Text()) // nobody comes back with it
-		if in.AppID == 0 {
-			a.AskedAt = tx.Now
-		}
-		a, err = tx.PutAppCreation(ctx, a)
+		a, err = askFor(ctx, tx, n, a)
 		return err
 	})
-	if err != nil {
+	if err != nil || in.AppID != 0 {
 		return out, err
 	}
-	if in.AppID == 0 {
-		return s.exchange(ctx, c, n, a, in.Code)
+	return s.exchange(ctx, c, n, a, in.Code)
+}
+
+// askFor notes that a code that no browser brought is about to be exchanged for a. Somebody
+// may be at the forge for the same connection: their way back stays, for this code may be
+// wrong.
+func askFor(ctx context.Context, tx *store.Tx, n slipway.Connection, a slipway.AppCreation) (slipway.AppCreation, error) {
+	before, err := tx.AppCreation(ctx, n.ID)
+	if err != nil && !slipway.Is(err, slipway.NotFound) {
+		return a, err
 	}
-	err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
-		out, err = s.keepApp(ctx, tx, c, n, a, MadeApp{ID: in.AppID, PrivateKey: in.AppKey})
-		return err
-	})
-	return out, err
+	if before.Session != "" {
+		asked, err := ask(ctx, tx, n, before)
+		asked.EnvironmentID, asked.Project, asked.Environment, asked.Secret = a.EnvironmentID, a.Project, a.Environment, a.Secret
+		return asked, err
+	}
+	a.Lost = before.Lost || !before.AskedAt.IsZero()
+	a.StateHash = hashState(rand.Text()) // nobody comes back with it
+	a.AskedAt = tx.Now
+	return tx.PutAppCreation(ctx, a)
 }
 
 // exchange asks GitHub, and keeps what it answers.
@@ -313,19 +339,9 @@ func (s *Service) exchange(ctx context.Context, c slipway.Caller, n slipway.Conn
 	if err != nil {
 		return out, s.unmade(ctx, n, a, err)
 	}
-	// Only the database may be away now, and for how long is worth waiting: there is no other
-	// copy of the key.
-	for wait := 100 * time.Millisecond; ; wait *= 2 {
-		err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
-			out, err = s.keepApp(ctx, tx, c, n, a, made)
-			return err
-		})
-		if err == nil || slipway.Is(err, slipway.NotFound) || slipway.Is(err, slipway.Conflict) || wait > 5*time.Second {
-			break
-		}
-		time.Sleep(wait)
-	}
-	if err == nil {
+	keeping, stop := context.WithTimeout(ctx, keepWithin)
+	defer stop()
+	if out, err = s.keepInTime(keeping, c, n, a, made); err == nil {
 		return out, nil
 	}
 	kind, cause := slipway.KindOf(err), "it could not be stored"
@@ -333,16 +349,48 @@ func (s *Service) exchange(ctx context.Context, c slipway.Caller, n slipway.Conn
 	if errors.As(err, &person) && kind != slipway.Internal {
 		cause = person.Msg
 	}
-	return AppTaken{}, &slipway.Error{
+	e := &slipway.Error{
 		Kind: kind, Err: err, Msg: fmt.Sprintf("GitHub made the App %d, and its key was lost: %s", made.ID, cause),
-		Hint: fmt.Sprintf("make a new key on the App's page %s and give it with  slipway connections app %s --app-id %d --app-key-file FILE , or delete the App there", made.URL, n.Name, made.ID),
+		Hint: byKey(n.Name, strconv.FormatInt(made.ID, 10)) + " ; its page is " + made.URL,
 	}
+	if !definite(err) {
+		// The database may have stored it and not have come to say so.
+		e.Msg = fmt.Sprintf("GitHub made the App %d, and whether its key was stored is not known: %s", made.ID, cause)
+		e.Hint = "look first whether the connection has it: slipway connections get " + n.Name + " ; if not, " + e.Hint
+	}
+	return AppTaken{}, e
+}
+
+// keepInTime stores an App until its context ends. Only the database may be away, and for how
+// long is worth waiting: there is no other copy of the key.
+func (s *Service) keepInTime(ctx context.Context, c slipway.Caller, n slipway.Connection, a slipway.AppCreation, made MadeApp) (out AppTaken, err error) {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err = s.Store.InTx(ctx, func(tx *store.Tx) (err error) {
+			out, err = s.keepApp(ctx, tx, c, n, a, made)
+			return err
+		})
+		if err == nil || definite(err) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// definite reports whether nothing was stored, and never will be.
+func definite(err error) bool {
+	return slipway.Is(err, slipway.NotFound) || slipway.Is(err, slipway.Conflict)
 }
 
 func (s *Service) makeApp(ctx context.Context, n slipway.Connection, code string) (MadeApp, error) {
 	if s.Apps == nil {
 		return MadeApp{}, slipway.Errorf(slipway.Unavailable, "this server does not reach the forge")
 	}
+	ctx, stop := context.WithTimeout(ctx, makeWithin)
+	defer stop()
 	made, err := s.Apps.MakeApp(ctx, n.BaseURL, code)
 	if err != nil {
 		return made, err
@@ -369,10 +417,10 @@ func (s *Service) unmade(ctx context.Context, n slipway.Connection, a slipway.Ap
 		e.Hint = again
 	case kind == slipway.NotFound || kind == slipway.Invalid:
 		e.Kind, e.Msg = slipway.Conflict, "GitHub does not know the code: it was used, or its hour is over"
-		e.Hint = "begin again; an App that GitHub has made by now can be deleted there"
+		e.Hint = "copy it whole from the address to which GitHub led back; if it was right, " + byKey(n.Name, "ID")
 		if a.Lost {
 			e.Msg = "GitHub does not know the code any more, and an answer was lost before: the App is there, and its key cannot be fetched again"
-			e.Hint = "make a new key on the App's page at GitHub and give it with  slipway connections app " + n.Name + " --app-id ID --app-key-file FILE , or delete the App there and begin again"
+			e.Hint = byKey(n.Name, "ID")
 		}
 	case person != nil:
 		e.Msg, e.Hint = person.Msg, again
@@ -392,6 +440,12 @@ func (s *Service) keepApp(ctx context.Context, tx *store.Tx, c slipway.Caller, n
 	var sealed store.ConnectionSecrets
 	if out.Connection, sealed, err = tx.HoldConnection(ctx, n.ID); err != nil {
 		return out, err
+	}
+	if out.AppID == made.ID && len(sealed.App) > 0 {
+		// It was stored before, and the database did not come to say so.
+		out.In, out.Secret.Name = path.Split(out.AppCredential)
+		out.In = strings.TrimSuffix(out.In, "/")
+		return out, nil
 	}
 	hook, err := s.openHook(ctx, tx, n.Hook, sealed.Hook)
 	if err != nil && len(made.WebhookSecret) == 0 {

@@ -146,6 +146,7 @@ func TestWhoComesBackWithoutHavingBegun(t *testing.T) {
 	} {
 		t.Log(name)
 		w.refused(try, slipway.Forbidden, "does not belong to an App that was begun here in this session")
+		w.hints(try, "slipway connections app acme --code CODE")
 	}
 	for _, odd := range []string{"", "short", "../../user", strings.Repeat("x", 201), "code with blanks"} {
 		w.refused(w.bring(w.writer, b.State, odd), slipway.Invalid, "code:")
@@ -155,7 +156,9 @@ func TestWhoComesBackWithoutHavingBegun(t *testing.T) {
 	_, err = w.s.BeginApp(ctx, w.writer, BeginAppInput{Connection: "acme", Organization: "acme/shop"})
 	w.refused(err, slipway.Invalid, "organization:")
 	w.pass(61 * time.Minute)
-	w.refused(w.bring(w.writer, b.State, code), slipway.Conflict, "hour")
+	late := w.bring(w.writer, b.State, code)
+	w.refused(late, slipway.Conflict, "was kept for an hour")
+	w.hints(late, "slipway connections app acme --code CODE")
 	if g.asked != 0 {
 		t.Errorf("GitHub was asked %d times", g.asked)
 	}
@@ -208,6 +211,8 @@ func TestAnExchangeThatCameToNothing(t *testing.T) {
 			_ = w.bring(w.writer, b.State, code)
 		}()
 		w.refused(w.bring(w.writer, b.State, code), slipway.Conflict, "GitHub is being asked")
+		w.pass(2 * time.Minute) // the forge and the database may take as long
+		w.refused(w.bring(w.writer, b.State, code), slipway.Conflict, "GitHub is being asked")
 		w.pass(2 * time.Minute)
 		g.codes[code] = false // it had taken the code
 		w.refused(w.bring(w.writer, b.State, code), slipway.Conflict, "the App is there, and its key cannot be fetched again")
@@ -243,6 +248,81 @@ func TestAnExchangeThatCameToNothing(t *testing.T) {
 		err := w.bring(w.writer, b.State, code)
 		w.refused(err, slipway.NotFound, "GitHub made the App 4711, and its key was lost")
 		w.hints(err, "https://github.com/apps/slipway-acme")
+		if e, _ := errorOf(err); strings.Contains(e.Hint, "delete") {
+			t.Errorf("a good App is to be deleted: %s", e.Hint)
+		}
+	})
+	t.Run("somebody gives a wrong code meanwhile", func(t *testing.T) {
+		t.Parallel()
+		w, _ := appWorld(t)
+		b := w.beginApp()
+		_, err := w.s.TakeApp(w.Context(), w.writer, TakeAppInput{Connection: "acme", Code: "9999999999999999"})
+		w.refused(err, slipway.Conflict, "GitHub does not know the code")
+		w.hints(err, "copy it whole")
+		_, err = w.s.TakeApp(w.Context(), w.writer, TakeAppInput{Connection: "acme", Code: "9999999999999999", AppPlace: AppPlace{Secret: "odd"}})
+		w.refused(err, slipway.Conflict, "GitHub does not know the code")
+		out, err := w.s.FinishApp(w.Context(), w.writer, FinishAppInput{Connection: "acme", State: b.State, Code: code})
+		w.ok(err)
+		if out.Secret.Name != "acme-app" {
+			t.Errorf("who was at GitHub gets the credential under the name %s", out.Secret.Name)
+		}
+	})
+	t.Run("somebody gives the right code, and another place", func(t *testing.T) {
+		t.Parallel()
+		w, _ := appWorld(t)
+		b := w.beginApp()
+		out, err := w.s.TakeApp(w.Context(), w.writer, TakeAppInput{Connection: "acme", Code: code, AppPlace: AppPlace{Secret: "mine"}})
+		w.ok(err)
+		if out.Secret.Name != "mine" || out.InsteadOf != "" {
+			t.Errorf("taken: %+v", out)
+		}
+		w.refused(w.bring(w.writer, b.State, code), slipway.Conflict, "has its App already")
+	})
+	t.Run("it was stored, and the database did not say so", func(t *testing.T) {
+		t.Parallel()
+		w, g := appWorld(t)
+		w.beginApp()
+		var a slipway.AppCreation
+		w.read(func(ctx context.Context, tx *store.Tx) (err error) {
+			a, err = tx.AppCreation(ctx, w.named("acme").ID)
+			return err
+		})
+		n := w.named("acme")
+		for range 2 {
+			out, err := w.s.keepInTime(w.Context(), w.writer, n, a, g.made)
+			w.ok(err)
+			if out.AppID != 4711 || out.In != "shop/production" || out.Secret.Name != "acme-app" {
+				t.Errorf("kept: %+v", out)
+			}
+		}
+	})
+	t.Run("the database is away for too long", func(t *testing.T) {
+		t.Parallel()
+		w, g := appWorld(t)
+		w.beginApp()
+		n := w.named("acme")
+		var a slipway.AppCreation
+		held, free, over := make(chan struct{}), make(chan struct{}), make(chan error)
+		go func() {
+			over <- w.store.InTx(w.Context(), func(tx *store.Tx) (err error) {
+				a, err = tx.AppCreation(w.Context(), n.ID)
+				close(held)
+				<-free
+				return err
+			})
+		}()
+		<-held
+		ctx, stop := context.WithTimeout(w.Context(), 300*time.Millisecond)
+		defer stop()
+		began := time.Now()
+		if _, err := w.s.keepInTime(ctx, w.writer, n, a, g.made); err == nil || definite(err) || time.Since(began) > 10*time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		close(free)
+		w.ok(<-over)
+		if n := w.named("acme"); n.AppID != 0 {
+			t.Error("the key was stored after the end of its time")
+		}
 	})
 	t.Run("the name of the secret is taken meanwhile", func(t *testing.T) {
 		t.Parallel()

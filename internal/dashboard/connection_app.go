@@ -51,6 +51,7 @@ func (s *site) showApp(r *request, form appForm, status int, f *fault) error {
 		m.Form.Secret = strings.TrimSuffix(name[:min(len(name), slipway.MaxName-len("-app"))], "-") + "-app"
 	}
 	page := r.frame("GitHub App of "+name, address("connections", name, "app"))
+	page.Path = address("connections", name, "app")
 	page.Nav, page.Crumbs = "/runners", connectionCrumbs(name)
 	return r.render(status, appPage(page, m, f))
 }
@@ -118,10 +119,29 @@ func (s *site) beginApp(r *request, name string, form appForm) (m continueModel,
 	return m, nil
 }
 
+// madeApp serves appMade. Who is not signed in any more is not led away to sign in: the code
+// would go along in addresses, and what the new session is not let in with is good yet on
+// the command line.
+func (s *site) madeApp(w http.ResponseWriter, r *http.Request) {
+	if _, err := s.Auth.Authenticate(r.Context(), r); !slipway.Is(err, slipway.Unauthenticated) {
+		s.signedIn(s.appMade)(w, r)
+		return
+	}
+	r.URL.RawQuery = "" // what a page says of its own address is without the code
+	name := r.PathValue("name")
+	if slipway.CheckName("a connection", name) != nil {
+		name = "NAME"
+	}
+	s.answer(&request{Request: r, w: w, site: s}, func(*request) error {
+		return slipway.Errorf(slipway.Unauthenticated, "the session in which the App was begun has ended").WithHint("%s", change.ByCode(name))
+	})
+}
+
 // appMade is where GitHub leads back to, with a code. A page that fails may be loaded
 // again: what was used up is refused.
 func (s *site) appMade(r *request) error {
 	name, q := r.PathValue("name"), r.URL.Query()
+	r.URL.RawQuery = "" // what a page says of its own address is without the code
 	taken, err := s.Change.FinishApp(r.Context(), r.caller, change.FinishAppInput{Connection: name, State: q.Get("state"), Code: q.Get("code")})
 	if err == nil {
 		to := address("connections", name) // without the code in its address

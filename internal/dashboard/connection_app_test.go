@@ -199,8 +199,15 @@ func TestWhatKeepsAnAppFromComingBack(t *testing.T) {
 			t.Errorf("%s comes back: %d %s", name, got.status, got.doc.text())
 		}
 	}
-	if got := w.browser().get(back); got.status != http.StatusSeeOther || !strings.HasPrefix(got.to, "/sign-in") {
-		t.Errorf("nobody comes back: %d %s", got.status, got.to)
+	u, err := url.Parse(back)
+	w.must(err)
+	// The code goes into no other address, and the person is told what it is good for.
+	if got := w.browser().get(back); got.status != http.StatusUnauthorized || !strings.Contains(got.doc.text(), "connections app acme --code CODE") ||
+		strings.Contains(got.body, u.Query().Get("code")) || strings.Contains(got.body, u.Query().Get("state")) {
+		t.Errorf("nobody comes back: %d %s", got.status, got.body)
+	}
+	if got := ada.get(back); strings.Contains(got.body, u.Query().Get("code")) || !strings.Contains(got.doc.text(), "connections app acme --code CODE") {
+		t.Errorf("another session: %s", got.body)
 	}
 	g.Outage(true)
 	if got := grace.get(back); got.status != http.StatusServiceUnavailable || !strings.Contains(got.doc.text(), "is not known") {

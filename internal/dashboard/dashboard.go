@@ -136,7 +136,7 @@ func Handler(d Dependencies) http.Handler {
 	mux.HandleFunc("GET /connections/{name}", s.signedIn(s.connection))
 	mux.HandleFunc("GET /connections/{name}/app", s.signedIn(s.newApp))
 	mux.HandleFunc("POST /connections/{name}/app", s.signedIn(s.doBeginApp))
-	mux.HandleFunc("GET /connections/{name}/app/made", s.signedIn(s.appMade))
+	mux.HandleFunc("GET /connections/{name}/app/made", s.madeApp)
 	mux.HandleFunc("GET /jobs/{host}/{job}", s.signedIn(s.job))
 	mux.HandleFunc("GET /jobs/{host}/{job}/steps", s.signedIn(s.jobSteps))
 	mux.HandleFunc("GET /jobs/{host}/{job}/log", s.signedIn(s.jobLog))

@@ -73,7 +73,7 @@ type AppBegun struct {
 	Organization string    `json:"organization,omitempty"`
 	Secret       string    `json:"secret" doc:"Under which its credential is to be saved." example:"shop/production/acme-app"`
 	BegunAt      time.Time `json:"begun_at"`
-	ExpiresAt    time.Time `json:"expires_at" doc:"GitHub takes its code no longer."`
+	ExpiresAt    time.Time `json:"expires_at" doc:"The browser is let back in no longer; a code is good for an hour from when GitHub made the App."`
 	Error        string    `json:"error,omitempty" doc:"What became of the last attempt to exchange the code."`
 }
 
