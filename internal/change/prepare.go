@@ -251,7 +251,7 @@ func (p *prepared) unknownSecrets(ctx context.Context, tx *store.Tx) (f faults, 
 		}
 	}
 	for _, parameter := range sorted(p.spec.Parameters) {
-		if name, ok := spec.SecretParameter(p.spec.Parameters[parameter]); ok {
+		if name, ok := slipway.SecretParameter(p.spec.Parameters[parameter]); ok {
 			fault(name, "parameters", parameter)
 		}
 	}

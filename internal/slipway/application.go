@@ -17,6 +17,41 @@ type ApplicationSpec struct {
 	Services      map[string]RunnerService   `json:"services,omitempty"` // of a runner application, which has nothing else
 }
 
+// SecretParameter reports whether the value of a parameter is a reference to a secret,
+// { secret = "name" }, and which. A parameter of any other kind may not have this form.
+func SecretParameter(v any) (name string, ok bool) {
+	m, isMap := v.(map[string]any)
+	if !isMap || len(m) != 1 {
+		return "", false
+	}
+	name, ok = m["secret"].(string)
+	return name, ok
+}
+
+// SecretNames are the secrets of its environment that the application needs: of components,
+// of parameters, and the credentials of runner pools.
+func (s ApplicationSpec) SecretNames() map[string]bool {
+	names := map[string]bool{}
+	for _, c := range s.Components {
+		for _, n := range c.Secrets {
+			names[n] = true
+		}
+	}
+	for _, v := range s.Parameters {
+		if n, ok := SecretParameter(v); ok {
+			names[n] = true
+		}
+	}
+	for _, x := range s.Services {
+		for _, n := range []string{x.Actions.Credential, x.Actions.JobsCredential} {
+			if n != "" {
+				names[n] = true
+			}
+		}
+	}
+	return names
+}
+
 // DriverRef names a loaded driver.
 type DriverRef struct {
 	Name    string `json:"name"`

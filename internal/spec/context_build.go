@@ -79,7 +79,7 @@ func BuildContext(in ContextInput) (GlobalContext, error) {
 		c.Instance.Config[k] = v
 	}
 	for name, v := range parameters {
-		if secret, ok := SecretParameter(v); ok {
+		if secret, ok := slipway.SecretParameter(v); ok {
 			c.Parameters[name] = ContextSecret{SecretRef{Name: SecretObject(release), Key: secret}}
 			continue
 		}
@@ -141,7 +141,7 @@ func SecretsOf(s slipway.ApplicationSpec) []string {
 		}
 	}
 	for _, v := range s.Parameters {
-		if name, ok := SecretParameter(v); ok {
+		if name, ok := slipway.SecretParameter(v); ok {
 			names[name] = true
 		}
 	}

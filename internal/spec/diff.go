@@ -99,7 +99,7 @@ func flatten(s slipway.ApplicationSpec) map[string]string {
 }
 
 func flattenValue(out map[string]string, path string, v any) {
-	if name, ok := SecretParameter(v); ok {
+	if name, ok := slipway.SecretParameter(v); ok {
 		out[path] = "secret " + name
 		return
 	}

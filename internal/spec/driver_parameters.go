@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"slipway.dev/slipway/internal/slipway"
 )
 
 // parameterSchema reads what a team may set. The form is JSON Schema; a list of
@@ -76,7 +78,7 @@ func (d *driverReader) parameterRules(schema map[string]any, n *node) {
 			d.fault(where, path, "make it a parameter of its own", "holds a secret (writeOnly) inside of a table or list")
 			continue
 		}
-		if _, ok := SecretParameter(value); ok {
+		if _, ok := slipway.SecretParameter(value); ok {
 			d.fault(where, path+".default", "", "has the form that is kept for secrets")
 			continue
 		}

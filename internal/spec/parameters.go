@@ -14,17 +14,6 @@ import (
 	"slipway.dev/slipway/internal/slipway"
 )
 
-// SecretParameter reports whether v is a reference to a secret, { secret = "name" }, and
-// which. A parameter of any other kind may not have this form.
-func SecretParameter(v any) (name string, ok bool) {
-	m, isMap := v.(map[string]any)
-	if !isMap || len(m) != 1 {
-		return "", false
-	}
-	name, ok = m["secret"].(string)
-	return name, ok
-}
-
 // schemaOf decodes a driver's parameter schema; nil when the driver has no parameters.
 func schemaOf(d slipway.DriverSpec) (map[string]any, error) {
 	if len(d.Parameters) == 0 {
@@ -134,7 +123,7 @@ func checkParameters(schema, values map[string]any) ([]valueFault, error) {
 	judged := make(map[string]any, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		sub, declared := properties(schema)[name]
-		secret, isReference := SecretParameter(values[name])
+		secret, isReference := slipway.SecretParameter(values[name])
 		switch {
 		case !declared && !patterns && !additional:
 			faults = append(faults, valueFault{[]string{name}, "the driver has no such parameter", didYouMean(name, known)})

@@ -68,7 +68,7 @@ func (tx *Tx) AnySecret(ctx context.Context) (bool, error) {
 // wanted revision names the secret, the backup locations that do, and the applications with
 // runners that were registered with it: it takes their registrations away again.
 func (tx *Tx) SecretUses(ctx context.Context, environmentID int64, name string) ([]string, error) {
-	refs, err := tx.specUses(ctx, environmentID, func(s slipway.ApplicationSpec) bool { return namesSecret(s, name) })
+	refs, err := tx.specUses(ctx, environmentID, func(s slipway.ApplicationSpec) bool { return s.SecretNames()[name] })
 	if err != nil {
 		return nil, fmt.Errorf("look for uses of secret %s: %w", name, err)
 	}
@@ -119,26 +119,4 @@ func (tx *Tx) specUses(ctx context.Context, environmentID int64, fits func(slipw
 		}
 	}
 	return refs, err
-}
-
-func namesSecret(s slipway.ApplicationSpec, name string) bool {
-	for _, c := range s.Components {
-		for _, n := range c.Secrets {
-			if n == name {
-				return true
-			}
-		}
-	}
-	for _, service := range s.Services {
-		if service.Actions.Credential == name || service.Actions.JobsCredential == name {
-			return true
-		}
-	}
-	for _, v := range s.Parameters {
-		// A parameter that is a secret is written { secret = "name" }.
-		if p, ok := v.(map[string]any); ok && len(p) == 1 && p["secret"] == name {
-			return true
-		}
-	}
-	return false
 }

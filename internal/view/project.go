@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"slipway.dev/slipway/internal/slipway"
-	"slipway.dev/slipway/internal/spec"
 	"slipway.dev/slipway/internal/store"
 )
 
@@ -121,48 +120,9 @@ func secretUses(ctx context.Context, tx *store.Tx, env slipway.Environment) (map
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return nil, fmt.Errorf("decode the spec of %s/%s: %w", env.Ref(), name, err)
 		}
-		for secret := range namedSecrets(s) {
+		for secret := range s.SecretNames() {
 			uses[secret] = append(uses[secret], env.Ref()+"/"+name)
 		}
 	}
 	return uses, rows.Err()
-}
-
-// namedSecrets collects the secrets that a spec names: in components, in parameters, and as
-// credentials of runner pools.
-func namedSecrets(s slipway.ApplicationSpec) map[string]bool {
-	names := map[string]bool{}
-	for _, c := range s.Components {
-		for _, n := range c.Secrets {
-			names[n] = true
-		}
-	}
-	for _, v := range s.Parameters {
-		collectSecrets(v, names)
-	}
-	for _, x := range s.Services {
-		for _, n := range []string{x.Actions.Credential, x.Actions.JobsCredential} {
-			if n != "" {
-				names[n] = true
-			}
-		}
-	}
-	return names
-}
-
-func collectSecrets(v any, names map[string]bool) {
-	if name, ok := spec.SecretParameter(v); ok {
-		names[name] = true
-		return
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			collectSecrets(e, names)
-		}
-	case []any:
-		for _, e := range v {
-			collectSecrets(e, names)
-		}
-	}
 }
