@@ -47,6 +47,7 @@ var allowed = []struct{ folder, imports string }{
 	// What the clients of all forges have in common, and is no part of the contract.
 	{"internal/outside/forge/rest", "internal/slipway internal/outside/forge"},
 	{"internal/outside/forge/github", "internal/slipway internal/outside/forge internal/outside/forge/rest"},
+	{"internal/outside/forge/bitbucket", "internal/slipway internal/outside/forge internal/outside/forge/rest"},
 	{"internal/outside/forge/gitlab", "internal/slipway internal/outside/forge internal/outside/forge/rest"},
 	{"internal/outside/forge/fake", "internal/slipway internal/outside/forge"},
 	{"internal/outside/forge/forgetest", "internal/slipway internal/outside/forge internal/outside/forge/fake"},
@@ -64,7 +65,7 @@ var allowed = []struct{ folder, imports string }{
 	{"internal/api", "internal/slipway internal/wire contract internal/auth internal/change internal/view internal/joblog"},
 	{"internal/dashboard", "internal/slipway internal/auth internal/change internal/view internal/joblog internal/plaintext"},
 	{"internal/client", "internal/wire"},
-	{"internal/server", "internal/slipway internal/joblog internal/api internal/dashboard internal/author internal/auth internal/secret internal/config internal/change internal/view internal/task internal/spec internal/redact internal/store internal/store/sqlite internal/store/postgres internal/reconcile/application internal/reconcile/pool internal/observe internal/webhook internal/outside/forge internal/outside/forge/rest internal/outside/forge/github internal/outside/forge/gitlab internal/outside/kube internal/outside/helm internal/outside/prefect contract python"},
+	{"internal/server", "internal/slipway internal/joblog internal/api internal/dashboard internal/author internal/auth internal/secret internal/config internal/change internal/view internal/task internal/spec internal/redact internal/store internal/store/sqlite internal/store/postgres internal/reconcile/application internal/reconcile/pool internal/observe internal/webhook internal/outside/forge internal/outside/forge/rest internal/outside/forge/github internal/outside/forge/bitbucket internal/outside/forge/gitlab internal/outside/kube internal/outside/helm internal/outside/prefect contract python"},
 	{"internal/cli", "internal/client internal/wire internal/config internal/spec internal/slipway internal/author internal/server internal/outside/registry internal/outside/git internal/outside/helm"},
 	{"test/world", "internal/client internal/wire internal/slipway internal/outside/forge/fake"},
 	// Programs that tests and the demonstration start beside the server: a forge to ask, and

@@ -175,6 +175,7 @@ func (l *loader) checkRunners() {
 	for _, i := range []struct{ key, image string }{
 		{"runners.image", r.Image}, {"runners.docker_image", r.DockerImage}, {"runners.gitlab_image", r.GitLabImage},
 		{"runners.gitlab_job_image", r.GitLabJobImage}, {"runners.gitlab_helper_image", r.GitLabHelperImage},
+		{"runners.bitbucket_image", r.BitbucketImage},
 	} {
 		switch {
 		case strings.TrimSpace(i.image) != i.image || strings.ContainsAny(i.image, " \t\n"):

@@ -92,6 +92,7 @@ type Runners struct {
 	GitLabImage       string `key:"gitlab_image" default:"docker.io/gitlab/gitlab-runner:alpine-v18.11.3@sha256:904cc94dc8417152685f62c4c1a1add19ad2d82947ca7aead844895e16128f1e" doc:"The image of runner pods on GitLab, pinned by its digest: gitlab-runner and sh."`
 	GitLabJobImage    string `key:"gitlab_job_image" default:"docker.io/library/alpine:3.22@sha256:14358309a308569c32bdc37e2e0e9694be33a9d99e68afb0f5ff33cc1f695dce" doc:"What a GitLab job runs in that names no image. The Docker daemon of its pod fetches it."`
 	GitLabHelperImage string `key:"gitlab_helper_image" doc:"What fetches the sources of GitLab jobs, in place of the runner program's own from registry.gitlab.com: for networks without a way there."`
+	BitbucketImage    string `key:"bitbucket_image" doc:"The image of runner pods on Bitbucket, pinned by its digest: Atlassian's bitbucket-pipelines-runner for Docker on Linux, with sh. It has no default, and without it no pool on Bitbucket has a runner."`
 
 	AllowEgress []string `key:"allow_egress" doc:"Networks that runners may reach although they are private, such as that of a GitHub Enterprise Server: 10.20.0.0/16."`
 	DNS         []string `key:"dns" doc:"Addresses of name servers beside the cluster's own that runners may ask, such as that of a cache on each node: 169.254.20.10."`

@@ -51,7 +51,7 @@ var poolFields = []poolField{
 	{"base_url", "actions.base_url", textField, "Server", "Of your own: https://github.example.com. Empty for github.com or gitlab.com."},
 	{"credential", "actions.credential", textField, "Credential", ""},
 	{"jobs_credential", "actions.jobs_credential", textField, "Credential for jobs and logs", "A token that may read Actions, where the other one may not."},
-	{"labels", "actions.labels", listField, "Labels", "That jobs name in runs-on, or in tags at GitLab, with commas between them: slipway, large. Without any, runners of GitLab take jobs without tags."},
+	{"labels", "actions.labels", listField, "Labels", "That jobs name in runs-on, or in tags at GitLab, with commas between them: slipway, large. Without any, runners of GitLab take jobs without tags, and those of Bitbucket have its own labels alone."},
 	{"architecture", "actions.architecture", textField, "Architecture", ""},
 	{"node_name", "actions.node_name", textField, "Only on the node", "As kubectl get nodes names it. Empty: on any that is prepared for runners."},
 	{"timeout_minutes", "actions.timeout_minutes", numberField, "Minutes that a runner may live", "60 where it is empty. A job that takes longer is ended."},
@@ -96,6 +96,8 @@ var poolOwners = []poolOwner{
 	{"repository", slipway.GitHub, "repository", "Repository at GitHub", func(a slipway.RunnerActions) string { return a.Repository }},
 	{"gitlab-group", slipway.GitLab, "group", "Group at GitLab", func(a slipway.RunnerActions) string { return a.Group }},
 	{"gitlab-project", slipway.GitLab, "project", "Project at GitLab", func(a slipway.RunnerActions) string { return a.Project }},
+	{"bitbucket-workspace", slipway.Bitbucket, "workspace", "Workspace at Bitbucket", func(a slipway.RunnerActions) string { return a.Workspace }},
+	{"bitbucket-repository", slipway.Bitbucket, "repository", "Repository at Bitbucket", func(a slipway.RunnerActions) string { return a.Repository }},
 }
 
 // owner is the choice that was made; the first one where none was.
@@ -236,7 +238,7 @@ func (f poolForm) TOML() string {
 		case field.name == "idle" && f.Values["when"] == whenNever:
 		case field.name == "idle":
 			put(field.path, tomlNumber(v)) // also when it is empty: left out it would say that no runner ever goes
-		case field.name == "labels" && whose.forge == slipway.GitLab:
+		case field.name == "labels" && whose.forge != slipway.GitHub:
 			put(field.path, tomlList(v)) // none at all has a meaning there
 		case v == "":
 		case field.kind == numberField:

@@ -45,6 +45,9 @@ func TestPoolFormIsTheFile(t *testing.T) {
 		{"a pool that sleeps", typed(), handWritten(usual, org)},
 		{"of a repository", typed("of", "repository", "owner", "acme/shop"), handWritten(usual, "repository = \"acme/shop\"\nidle_seconds = 300\n")},
 		{"of a GitLab group", typed("of", "gitlab-group", "owner", "acme/tools", "when", whenNever), handWritten(usual, "forge = \"gitlab\"\ngroup = \"acme/tools\"\n")},
+		{"of a Bitbucket workspace", typed("of", "bitbucket-workspace", "owner", "acme", "when", whenNever), handWritten(usual, "forge = \"bitbucket\"\nworkspace = \"acme\"\n")},
+		{"of a Bitbucket workspace, without labels", typed("of", "bitbucket-workspace", "owner", "acme", "when", whenNever, "labels", ""), strings.Replace(handWritten(usual, "forge = \"bitbucket\"\nworkspace = \"acme\"\n"), `["slipway"]`, "[]", 1)},
+		{"of a Bitbucket repository", typed("of", "bitbucket-repository", "owner", "acme/shop", "when", whenNever), handWritten(usual, "forge = \"bitbucket\"\nrepository = \"acme/shop\"\n")},
 		{"of a GitLab project, without tags", typed("of", "gitlab-project", "owner", "acme/tools/shop", "when", whenNever, "labels", ""), strings.Replace(handWritten(usual, "forge = \"gitlab\"\nproject = \"acme/tools/shop\"\n"), `["slipway"]`, "[]", 1)},
 		{"of fixed size", typed("when", whenNever, "idle", "300", "replicas", "2"), handWritten("replicas = 2", "organization = \"acme\"\n")},
 		{"size", typed("size", "large"), handWritten(usual+"\nsize = \"large\"", org)},
@@ -108,7 +111,7 @@ func TestPoolFormNeverBreaksTheFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := poolForm{Values: map[string]string{}}
 		for _, name := range fieldNames() {
-			f.Values[name] = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "acme", "]\nx = 1", `"`, `\`, "a.b", "007", "\x7f", "1e3", "never", "idle", "organization", "gitlab-group", "gitlab-project", "# no"})).Draw(t, name)
+			f.Values[name] = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "acme", "]\nx = 1", `"`, `\`, "a.b", "007", "\x7f", "1e3", "never", "idle", "organization", "gitlab-group", "gitlab-project", "bitbucket-workspace", "bitbucket-repository", "# no"})).Draw(t, name)
 		}
 		_, err := spec.ParseApplication([]byte(f.TOML()), "")
 		if err == nil {
@@ -144,6 +147,16 @@ func TestPoolFormLosesNothing(t *testing.T) {
 	}
 	if why, err := s.formShows(r, poolFormOf(whole), whole); err != nil || why != "" {
 		t.Fatalf("the form does not show a pool that it has fields for: %q, %v", why, err)
+	}
+	bitbucket, err := spec.ParseApplication([]byte(handWritten(base, "forge = \"bitbucket\"\nrepository = \"acme/shop\"\n")), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := poolFormOf(bitbucket); f.Values["of"] != "bitbucket-repository" || f.Values["owner"] != "acme/shop" {
+		t.Errorf("the form shows a pool of a Bitbucket repository as %q of %q", f.Values["of"], f.Values["owner"])
+	}
+	if why, err := s.formShows(r, poolFormOf(bitbucket), bitbucket); err != nil || why != "" {
+		t.Errorf("the form does not show a pool of Bitbucket that it makes: %q, %v", why, err)
 	}
 	gitlab, err := spec.ParseApplication([]byte(handWritten(base, "forge = \"gitlab\"\ngroup = \"acme/tools\"\n")), "")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"slipway.dev/slipway/internal/change"
 	"slipway.dev/slipway/internal/outside/forge"
+	"slipway.dev/slipway/internal/outside/forge/bitbucket"
 	"slipway.dev/slipway/internal/outside/forge/github"
 	"slipway.dev/slipway/internal/outside/forge/gitlab"
 	"slipway.dev/slipway/internal/outside/forge/rest"
@@ -22,21 +23,26 @@ import (
 // is GitHub's alone, jobs and hooks, is asked of the embedded ones.
 type forgeClients struct {
 	*github.Clients
-	gitlab *gitlab.Clients
+	gitlab    *gitlab.Clients
+	bitbucket *bitbucket.Clients
 }
 
 func newForgeClients(transport http.RoundTripper, version string) *forgeClients {
 	agent := "slipway/" + version
 	return &forgeClients{
-		Clients: &github.Clients{UserAgent: agent, Transport: transport},
-		gitlab:  &gitlab.Clients{UserAgent: agent, Transport: transport},
+		Clients:   &github.Clients{UserAgent: agent, Transport: transport},
+		gitlab:    &gitlab.Clients{UserAgent: agent, Transport: transport},
+		bitbucket: &bitbucket.Clients{UserAgent: agent, Transport: transport},
 	}
 }
 
 // Runners returns the client of a credential for the runners of a scope.
 func (f *forgeClients) Runners(scope slipway.ForgeScope, credential string) (forge.Runners, error) {
-	if scope.Forge == slipway.GitLab {
+	switch scope.Forge {
+	case slipway.GitLab:
 		return f.gitlab.For(scope.BaseURL, credential)
+	case slipway.Bitbucket:
+		return f.bitbucket.For(scope.BaseURL, credential)
 	}
 	return f.For(scope.BaseURL, credential)
 }
@@ -45,6 +51,7 @@ func (f *forgeClients) Runners(scope slipway.ForgeScope, credential string) (for
 func (f *forgeClients) Budgets() map[string]rest.BudgetState {
 	all := f.Clients.Budgets()
 	maps.Copy(all, f.gitlab.Budgets())
+	maps.Copy(all, f.bitbucket.Budgets())
 	return all
 }
 

@@ -15,6 +15,7 @@ func (s *Server) newPools() *pool.Reconciler {
 	c := s.Config.Runners
 	images := kube.RunnerImages{
 		Runner: c.Image, Docker: c.DockerImage, GitLab: c.GitLabImage, GitLabJob: c.GitLabJobImage, GitLabHelper: c.GitLabHelperImage,
+		Bitbucket: c.BitbucketImage,
 	}
 	return pool.New(pool.Config{
 		Store: s.Store, Queue: s.Queue, Box: s.box, Installation: s.Installation,
@@ -32,6 +33,8 @@ func unprepared(f slipway.ForgeKind, images kube.RunnerImages) string {
 		return "runners.image is not set in slipway.toml: there is nothing to run as a runner"
 	case f == slipway.GitLab && images.GitLab == "":
 		return "runners.gitlab_image is not set in slipway.toml: there is nothing to run as a runner"
+	case f == slipway.Bitbucket && images.Bitbucket == "":
+		return "runners.bitbucket_image is not set in slipway.toml, and has no default: name Atlassian's runner image there, with its digest"
 	case images.Docker == "":
 		return "runners.docker_image is not set in slipway.toml: runners would have no Docker"
 	}

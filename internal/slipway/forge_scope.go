@@ -6,22 +6,29 @@ import "strings"
 type ForgeKind string
 
 const (
-	GitHub ForgeKind = "" // as scopes were written before there were others
-	GitLab ForgeKind = "gitlab"
+	GitHub    ForgeKind = "" // as scopes were written before there were others
+	GitLab    ForgeKind = "gitlab"
+	Bitbucket ForgeKind = "bitbucket"
 )
 
 // Name is the forge as people write it.
 func (k ForgeKind) Name() string {
-	if k == GitLab {
+	switch k {
+	case GitLab:
 		return "GitLab"
+	case Bitbucket:
+		return "Bitbucket"
 	}
 	return "GitHub"
 }
 
 // TellsJobs reports whether the forge tells us of the jobs that wait for runners and of the
-// runner that has each. Where it does not, a pool has a fixed size, and a runner is known
-// to have had its job when its program has ended well.
+// runner that has each. Where it does not, a pool has a fixed size.
 func (k ForgeKind) TellsJobs() bool { return k == GitHub }
+
+// EndsByItself reports whether a runner's program ends after its one job. Bitbucket's takes
+// one step after another, until it is kept from that.
+func (k ForgeKind) EndsByItself() bool { return k != Bitbucket }
 
 // ForgeScope is where runners are registered: an organization or a group, or one repository
 // or project of it.
@@ -40,8 +47,11 @@ const GitHubHost = "github.com"
 
 // Host is the forge that the scope is on, as jobs are kept by: lower case, without scheme.
 func (s ForgeScope) Host() string {
-	if s.BaseURL == "" && s.Forge == GitLab {
+	switch {
+	case s.BaseURL == "" && s.Forge == GitLab:
 		return "gitlab.com"
+	case s.BaseURL == "" && s.Forge == Bitbucket:
+		return "bitbucket.org"
 	}
 	return ForgeHost(s.BaseURL)
 }

@@ -100,14 +100,26 @@ func (a Architecture) Label() string {
 	return "X64"
 }
 
+// bitbucketLabel is the system with the architecture as Bitbucket writes it.
+func (a Architecture) bitbucketLabel() string {
+	if a == ARM64 {
+		return "linux.arm64"
+	}
+	return "linux"
+}
+
 // RunnerLabels are all labels that the pool's runners are registered with. A registration
 // has exactly what it is sent, so the labels that GitHub's own installer adds are in it; a
-// GitLab runner has the tags that were written.
+// GitLab runner has the tags that were written; on Bitbucket the two are there that its own
+// dialogue adds.
 func (s PoolSpec) RunnerLabels() []string {
 	if s.Scope.Forge == GitLab {
 		return slices.Clone(s.Labels)
 	}
 	all := []string{"self-hosted", "linux", s.Architecture.Label()}
+	if s.Scope.Forge == Bitbucket {
+		all = []string{"self.hosted", s.Architecture.bitbucketLabel()}
+	}
 	for _, l := range s.Labels {
 		if !slices.ContainsFunc(all, func(have string) bool { return strings.EqualFold(have, l) }) {
 			all = append(all, l)

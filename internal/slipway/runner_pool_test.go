@@ -77,6 +77,25 @@ func TestAGitLabPoolHasNoDemandAndItsOwnTags(t *testing.T) {
 	}
 }
 
+// Bitbucket's own dialogue adds two labels, and the program takes one step after another.
+func TestABitbucketPoolHasItsDialoguesLabels(t *testing.T) {
+	t.Parallel()
+	s := PoolSpec{Scope: ForgeScope{Forge: Bitbucket, Owner: "acme", Repository: "shop"}, Labels: []string{"gpu", "linux"}, Architecture: AMD64}
+	if got := s.RunnerLabels(); !cmp.Equal(got, []string{"self.hosted", "linux", "gpu"}) {
+		t.Errorf("its runners have the labels %v", got)
+	}
+	s.Architecture = ARM64
+	if got := s.RunnerLabels(); got[1] != "linux.arm64" {
+		t.Errorf("on ARM they have %v", got)
+	}
+	if s.Serves(Job{Owner: "acme", Repository: "shop", Labels: []string{"gpu"}}) || Bitbucket.EndsByItself() || !GitLab.EndsByItself() {
+		t.Error("a step that nobody told of is its demand, or its program ends after one")
+	}
+	if s.Scope.Host() != "bitbucket.org" || s.Scope.Forge.Name() != "Bitbucket" {
+		t.Errorf("it is on %s, %s", s.Scope.Host(), s.Scope.Forge.Name())
+	}
+}
+
 func TestAJobOnlyMovesForward(t *testing.T) {
 	t.Parallel()
 	order := []JobState{JobWaiting, JobQueued, JobRunning, JobCompleted}

@@ -30,10 +30,11 @@ type RunnerActions struct {
 	Organization   string           `json:"organization,omitempty"` // GitHub's, or Repository
 	Repository     string           `json:"repository,omitempty"`   // owner/name
 	RunnerGroupID  int64            `json:"runner_group_id,omitempty"`
-	Group          string           `json:"group,omitempty"`    // GitLab's, or Project: acme/tools
-	Project        string           `json:"project,omitempty"`  // acme/tools/shop
-	BaseURL        string           `json:"base_url,omitempty"` // of a server of one's own; empty: the public one
-	Credential     string           `json:"credential"`         // the name of a secret
+	Workspace      string           `json:"workspace,omitempty"` // Bitbucket's, or Repository
+	Group          string           `json:"group,omitempty"`     // GitLab's, or Project: acme/tools
+	Project        string           `json:"project,omitempty"`   // acme/tools/shop
+	BaseURL        string           `json:"base_url,omitempty"`  // of a server of one's own; empty: the public one
+	Credential     string           `json:"credential"`          // the name of a secret
 	JobsCredential string           `json:"jobs_credential,omitempty"`
 	Labels         []string         `json:"labels"`
 	Architecture   Architecture     `json:"architecture"`

@@ -18,6 +18,7 @@ const (
 	defaultTimeout   = 60
 	minTimeout       = 5
 	minGitLabTimeout = 10          // GitLab's own
+	minStepTimeout   = 10          // Bitbucket's runners have half of it for a step
 	maxTimeout       = 5 * 24 * 60 // GitHub ends a job on a runner of one's own after five days
 	defaultWorkspace = 2
 	minWorkspace     = 2
@@ -70,7 +71,7 @@ func (r *reader) runnerServices(root, n *node) map[string]slipway.RunnerService 
 // misplaced are keys that people write one table too high, or too low.
 var (
 	ofActions = []string{
-		"forge", "organization", "repository", "runner_group_id", "group", "project", "base_url", "credential", "jobs_credential", "labels", "architecture", "node_name",
+		"forge", "organization", "repository", "runner_group_id", "workspace", "group", "project", "base_url", "credential", "jobs_credential", "labels", "architecture", "node_name",
 		"timeout_minutes", "workspace_size_gib", "idle_seconds", "min_replicas", "spare", "priority", "cache", "schedules",
 	}
 	ofService = []string{"size", "resources", "replicas", "actions"}

@@ -18,6 +18,7 @@ type forgeForm struct {
 	wantLabels string   // the hint of the missing key
 	unlabelled bool     // no labels at all have a meaning
 	exact      bool     // labels differ by case
+	lower      bool     // labels are of lower-case letters, digits and dots, which Bitbucket asks for
 	minTimeout int64
 	scope      func(r *reader, n *node, path string, a *slipway.RunnerActions)
 	never      map[string][2]string // keys that it has not: why, and what to do
@@ -35,8 +36,9 @@ var forgeForms = map[string]forgeForm{
 		wantLabels: `write the labels that jobs name in runs-on: labels = ["slipway"]`,
 		scope:      (*reader).scope,
 		never: map[string][2]string{
-			"group":   {"is GitLab's", `write organization, or forge = "gitlab"`},
-			"project": {"is GitLab's", `write repository, or forge = "gitlab"`},
+			"group":     {"is GitLab's", `write organization, or forge = "gitlab"`},
+			"project":   {"is GitLab's", `write repository, or forge = "gitlab"`},
+			"workspace": {"is Bitbucket's", `write organization, or forge = "bitbucket"`},
 		},
 	},
 	"gitlab": {
@@ -47,9 +49,25 @@ var forgeForms = map[string]forgeForm{
 		never: map[string][2]string{
 			"organization":    {"is GitHub's", "write group"},
 			"repository":      {"is GitHub's", "write project"},
+			"workspace":       {"is Bitbucket's", `write group, or forge = "bitbucket"`},
 			"runner_group_id": {"is GitHub's", "leave it out; labels tell runners apart"},
 			"jobs_credential": {"reads jobs and their logs, which are not read from GitLab", "leave it out"},
 			"idle_seconds":    fixed("GitLab"), "min_replicas": fixed("GitLab"), "spare": fixed("GitLab"), "schedules": fixed("GitLab"),
+		},
+	},
+	"bitbucket": {
+		kind: slipway.Bitbucket, secret: "bitbucket-runner-token", minTimeout: minStepTimeout, unlabelled: true, exact: true, lower: true,
+		public:     []string{"bitbucket.org"},
+		wantLabels: `write the labels that steps name in runs-on: labels = ["slipway"]; without any, labels = [], the runners have self.hosted and linux`,
+		scope:      (*reader).bitbucketScope,
+		never: map[string][2]string{
+			"organization":    {"is GitHub's", "write workspace"},
+			"group":           {"is GitLab's", "write workspace"},
+			"project":         {"is GitLab's", "write repository"},
+			"base_url":        {"is for servers of one's own, and there are no runners but on Bitbucket Cloud", "leave it out"},
+			"runner_group_id": {"is GitHub's", "leave it out; labels tell runners apart"},
+			"jobs_credential": {"reads jobs and their logs, which are not read from Bitbucket", "leave it out"},
+			"idle_seconds":    fixed("Bitbucket"), "min_replicas": fixed("Bitbucket"), "spare": fixed("Bitbucket"), "schedules": fixed("Bitbucket"),
 		},
 	},
 }
@@ -64,7 +82,7 @@ func (r *reader) forge(n *node, path string) forgeForm {
 	f, known := forgeForms[name]
 	if !known {
 		if v.shape == textShape {
-			r.fault(v.pos, path+".forge", `write "github" or "gitlab"`, "%q is no forge of runner pools", cut(name, 40))
+			r.fault(v.pos, path+".forge", `write "github", "gitlab" or "bitbucket"`, "%q is no forge of runner pools", cut(name, 40))
 		}
 		// What else is there is read as GitHub's, and not refused for a word that is wrong.
 		f = forgeForms["github"]
@@ -118,4 +136,32 @@ func gitlabName(path string) bool {
 		return !gitlabPart.MatchString(p) || strings.HasSuffix(p, ".git") || strings.HasSuffix(p, ".atom")
 	}
 	return len(parts) <= deepest && !slices.ContainsFunc(parts, bad)
+}
+
+var (
+	bitbucketPart  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+	bitbucketLabel = regexp.MustCompile(`^[a-z0-9.]{1,100}$`)
+)
+
+// bitbucketScope reads whose steps the pool takes: those of a workspace's repositories, or
+// of one.
+func (r *reader) bitbucketScope(n *node, path string, a *slipway.RunnerActions) {
+	workspace, repository := n.get("workspace"), n.get("repository")
+	switch {
+	case workspace == nil && repository == nil:
+		r.fault(n.pos, path, `write workspace = "your-workspace", or repository = "your-workspace/your-repository"`, "needs a workspace or a repository")
+	case workspace != nil && repository != nil:
+		r.fault(repository.pos, path+".repository", "keep one of the two", "is set beside workspace")
+	}
+	if r.shaped(workspace, path+".workspace", textShape, "") {
+		if a.Workspace = workspace.text(); !bitbucketPart.MatchString(a.Workspace) {
+			r.fault(workspace.pos, path+".workspace", "write it as in its address: https://bitbucket.org/your-workspace", "%q is no workspace's name", cut(a.Workspace, 60))
+		}
+	}
+	if r.shaped(repository, path+".repository", textShape, "") {
+		a.Repository = repository.text()
+		if owner, name, found := strings.Cut(a.Repository, "/"); !found || !bitbucketPart.MatchString(owner) || !bitbucketPart.MatchString(name) {
+			r.fault(repository.pos, path+".repository", `write it with its workspace: "your-workspace/your-repository"`, "%q is no repository's name", cut(a.Repository, 60))
+		}
+	}
 }

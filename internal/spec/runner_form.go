@@ -33,6 +33,7 @@ func flattenService(put func(path, text string), path string, s slipway.RunnerSe
 	put(path+".organization", a.Organization)
 	put(path+".repository", a.Repository)
 	number(path+".runner_group_id", a.RunnerGroupID)
+	put(path+".workspace", a.Workspace)
 	put(path+".group", a.Group)
 	put(path+".project", a.Project)
 	put(path+".base_url", a.BaseURL)
@@ -87,6 +88,7 @@ type (
 		Organization   string         `toml:"organization,omitempty"`
 		Repository     string         `toml:"repository,omitempty"`
 		RunnerGroupID  int64          `toml:"runner_group_id,omitempty"`
+		Workspace      string         `toml:"workspace,omitempty"`
 		Group          string         `toml:"group,omitempty"`
 		Project        string         `toml:"project,omitempty"`
 		BaseURL        string         `toml:"base_url,omitempty"`
@@ -123,7 +125,7 @@ func runnerForm(s slipway.ApplicationSpec) any {
 		a := x.Actions
 		f := serviceForm{Size: x.Size, Replicas: x.Replicas, Actions: runnerActionsForm{
 			Forge: string(a.Forge), Organization: a.Organization, Repository: a.Repository, RunnerGroupID: a.RunnerGroupID,
-			Group: a.Group, Project: a.Project, BaseURL: a.BaseURL,
+			Workspace: a.Workspace, Group: a.Group, Project: a.Project, BaseURL: a.BaseURL,
 			Credential: a.Credential, JobsCredential: a.JobsCredential, Labels: a.Labels, Architecture: string(a.Architecture),
 			NodeName: a.NodeName, TimeoutMinutes: a.TimeoutMinutes, WorkspaceGiB: a.WorkspaceGiB, IdleSeconds: a.IdleSeconds,
 			MinReplicas: a.MinReplicas, Spare: a.Spare, Priority: a.Priority,

@@ -39,6 +39,9 @@ func poolScope(a slipway.RunnerActions) slipway.ForgeScope {
 	if a.Group != "" {
 		s.Owner = a.Group
 	}
+	if a.Workspace != "" {
+		s.Owner = a.Workspace
+	}
 	if whole := a.Repository + a.Project; whole != "" { // one of the two
 		last := strings.LastIndex(whole, "/")
 		s.Owner, s.Repository = whole[:max(last, 0)], whole[last+1:]

@@ -115,6 +115,12 @@ func (r *reader) labels(n *node, path string, arch slipway.Architecture, f forge
 		case !labelText.MatchString(l):
 			r.fault(v.pos, at, "use letters, digits and . _ - : / + =, at most 100 of them", "%q is no label", cut(l, 60))
 			continue
+		case f.lower && !bitbucketLabel.MatchString(l):
+			r.fault(v.pos, at, "use lower-case letters, digits and dots", "%q is no label of Bitbucket", cut(l, 60))
+			continue
+		case f.lower && (l == "linux.shell" || strings.HasPrefix(l, "linux.arm64") && arch == slipway.AMD64):
+			r.fault(v.pos, at, "leave it out, or set architecture", "the runners have Docker and are %s, and steps that ask for %s would fail on them", arch, l)
+			continue
 		case !f.exact && slices.ContainsFunc(out, func(have string) bool { return strings.EqualFold(have, l) }):
 			r.fault(v.pos, at, "keep one", "%q is there already; GitHub does not look at case", l)
 			continue

@@ -3,6 +3,7 @@ package spec
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +16,11 @@ import (
 )
 
 const (
-	poolHead    = "schema_version = 1\nname = \"ci\"\n"
-	poolActions = "[services.runner.actions]\norganization = \"acme\"\ncredential = \"token\"\nlabels = [\"slipway\"]\n"
-	pool        = poolHead + poolActions // six lines
-	gitlabPool  = poolHead + "[services.runner.actions]\nforge = \"gitlab\"\ngroup = \"acme/tools\"\ncredential = \"token\"\nlabels = [\"slipway\"]\n"
+	poolHead      = "schema_version = 1\nname = \"ci\"\n"
+	poolActions   = "[services.runner.actions]\norganization = \"acme\"\ncredential = \"token\"\nlabels = [\"slipway\"]\n"
+	pool          = poolHead + poolActions // six lines
+	bitbucketPool = poolHead + "[services.runner.actions]\nforge = \"bitbucket\"\nworkspace = \"acme\"\ncredential = \"token\"\nlabels = [\"slipway\"]\n"
+	gitlabPool    = poolHead + "[services.runner.actions]\nforge = \"gitlab\"\ngroup = \"acme/tools\"\ncredential = \"token\"\nlabels = [\"slipway\"]\n"
 )
 
 // World: pure.
@@ -120,8 +122,29 @@ base_url = "https://github.com"
 		{"GitLab's words on GitHub", strings.Replace(pool, `organization = "acme"`, "organization = \"acme\"\nproject = \"acme/shop\"", 1), []string{
 			`a.toml:5:11: services.runner.actions.project: is GitLab's (write repository, or forge = "gitlab")`,
 		}},
+		{"Bitbucket's pools do not sleep", bitbucketPool + "idle_seconds = 300\njobs_credential = \"j\"\nbase_url = \"https://bitbucket.example.com\"\ntimeout_minutes = 9\n", []string{
+			"a.toml:8:16: services.runner.actions.idle_seconds: is for pools that wake by their jobs, and Bitbucket tells of none: the pool keeps all its runners at all times (leave it out)",
+			"a.toml:9:19: services.runner.actions.jobs_credential: reads jobs and their logs, which are not read from Bitbucket (leave it out)",
+			"a.toml:10:12: services.runner.actions.base_url: is for servers of one's own, and there are no runners but on Bitbucket Cloud (leave it out)",
+			"a.toml:11:19: services.runner.actions.timeout_minutes: is 9; it must be from 10 to 7200",
+		}},
+		{"Bitbucket's words for scopes", strings.Replace(bitbucketPool, `workspace = "acme"`, "group = \"acme\"\nworkspace = \"a/b\"\nrepository = \"shop\"", 1), []string{
+			"a.toml:5:9: services.runner.actions.group: is GitLab's (write workspace)",
+			`a.toml:6:13: services.runner.actions.workspace: "a/b" is no workspace's name (write it as in its address: https://bitbucket.org/your-workspace)`,
+			"a.toml:7:14: services.runner.actions.repository: is set beside workspace (keep one of the two)",
+			`a.toml:7:14: services.runner.actions.repository: "shop" is no repository's name (write it with its workspace: "your-workspace/your-repository")`,
+		}},
+		{"Bitbucket's labels", strings.Replace(bitbucketPool, `["slipway"]`, `["GPU", "linux.shell", "linux.arm64", "my.gpu"]`, 1), []string{
+			`a.toml:7:11: services.runner.actions.labels[0]: "GPU" is no label of Bitbucket (use lower-case letters, digits and dots)`,
+			"a.toml:7:18: services.runner.actions.labels[1]: the runners have Docker and are amd64, and steps that ask for linux.shell would fail on them (leave it out, or set architecture)",
+			"a.toml:7:33: services.runner.actions.labels[2]: the runners have Docker and are amd64, and steps that ask for linux.arm64 would fail on them (leave it out, or set architecture)",
+		}},
+		{"a repository of Bitbucket's", strings.Replace(bitbucketPool, `workspace = "acme"`, `repository = "acme/shop"`, 1), nil},
+		{"Bitbucket's words on GitHub", strings.Replace(pool, `organization = "acme"`, "organization = \"acme\"\nworkspace = \"acme\"", 1), []string{
+			`a.toml:5:13: services.runner.actions.workspace: is Bitbucket's (write organization, or forge = "bitbucket")`,
+		}},
 		{"a forge that is none", strings.Replace(gitlabPool, `"gitlab"`, `"gitea"`, 1), []string{
-			`a.toml:4:9: services.runner.actions.forge: "gitea" is no forge of runner pools (write "github" or "gitlab")`,
+			`a.toml:4:9: services.runner.actions.forge: "gitea" is no forge of runner pools (write "github", "gitlab" or "bitbucket")`,
 		}},
 		{"no labels mean jobs without tags on GitLab", strings.Replace(gitlabPool, `["slipway"]`, `[]`, 1), nil},
 		{"what is not built yet, or nobody's here", pool + "capacity = \"aws-spot\"\nspot_retries = 2\ncache = true\n", []string{
@@ -252,6 +275,22 @@ func TestThePlanOfAPoolReadsWell(t *testing.T) {
 	}
 }
 
+// World: pure.
+func TestAnotherWorkspaceIsAChange(t *testing.T) {
+	t.Parallel()
+	before, err := ParseApplication([]byte(bitbucketPool), "a.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := ParseApplication([]byte(strings.Replace(bitbucketPool, `"acme"`, `"other"`, 1)), "a.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := Diff(before, after); !slices.Equal(d, []DiffLine{{"services.runner.actions.workspace", "acme", "other"}}) {
+		t.Errorf("the plan says %+v", d)
+	}
+}
+
 // World: pure. Every pool in examples/ is read, and fits the schema.
 func TestOurPoolsAreRead(t *testing.T) {
 	t.Parallel()
@@ -280,6 +319,39 @@ func TestOurPoolsAreRead(t *testing.T) {
 	}
 }
 
+// World: pure. The schema, by which editors help, refuses what the parser does.
+func TestTheSchemaKnowsWhatEachForgeHas(t *testing.T) {
+	t.Parallel()
+	schema := compileContract(t, contract.ApplicationSchema)
+	for _, tc := range []struct {
+		src string
+		ok  bool
+	}{
+		{bitbucketPool, true},
+		{strings.Replace(bitbucketPool, `workspace = "acme"`, `repository = "acme/shop.x"`, 1), true},
+		{strings.Replace(bitbucketPool, `["slipway"]`, `[]`, 1), true},
+		{strings.Replace(bitbucketPool, `["slipway"]`, `["GPU"]`, 1), false},
+		{strings.Replace(bitbucketPool, `workspace = "acme"`, `group = "acme"`, 1), false},
+		{bitbucketPool + "repository = \"acme/shop\"\n", false},
+		{bitbucketPool + "idle_seconds = 300\n", false},
+		{bitbucketPool + "timeout_minutes = 9\n", false},
+		{bitbucketPool + "base_url = \"https://git.example.com\"\n", false},
+		{gitlabPool + "workspace = \"acme\"\n", false},
+		{pool + "workspace = \"acme\"\n", false},
+		{strings.Replace(pool, `organization = "acme"`, `repository = "a.b/shop"`, 1), false},
+		{strings.Replace(pool, `organization = "acme"`, `repository = "acme/shop"`, 1), true},
+	} {
+		root, faults := parseTOML([]byte(tc.src), "a.toml")
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		_, parsed := ParseApplication([]byte(tc.src), "a.toml")
+		if err := schema.Validate(asJSON(t, root)); (err == nil) != tc.ok || (parsed == nil) != tc.ok {
+			t.Errorf("want ok %t; the schema says %v, the parser %v:\n%s", tc.ok, err, parsed, tc.src)
+		}
+	}
+}
+
 var anyService = rapid.Custom(func(t *rapid.T) slipway.RunnerService {
 	size := rapid.SampledFrom([]string{"small", "standard", "compute", "large"}).Draw(t, "size")
 	s := slipway.RunnerService{Size: size, Resources: runnerSizes[size], Replicas: rapid.IntRange(1, maxRunners).Draw(t, "replicas")}
@@ -295,6 +367,16 @@ var anyService = rapid.Custom(func(t *rapid.T) slipway.RunnerService {
 		Architecture:   rapid.SampledFrom([]slipway.Architecture{slipway.AMD64, slipway.ARM64}).Draw(t, "architecture"),
 		TimeoutMinutes: rapid.IntRange(minTimeout, maxTimeout).Draw(t, "timeout"), WorkspaceGiB: rapid.IntRange(minWorkspace, maxWorkspace).Draw(t, "workspace"),
 		Priority: rapid.IntRange(-maxPriority, maxPriority).Draw(t, "priority"),
+	}
+	if rapid.Bool().Draw(t, "bitbucket") {
+		a.Forge, a.Organization, a.Labels, a.TimeoutMinutes = slipway.Bitbucket, "", []string{"a", "b.2"}, max(a.TimeoutMinutes, minStepTimeout)
+		if rapid.Bool().Draw(t, "repository") {
+			a.Repository = "acme/shop.x"
+		} else {
+			a.Workspace = "acme"
+		}
+		s.Actions = a
+		return s
 	}
 	if rapid.Bool().Draw(t, "gitlab") {
 		a.Forge, a.Organization, a.TimeoutMinutes = slipway.GitLab, "", max(a.TimeoutMinutes, minGitLabTimeout)

@@ -8,7 +8,7 @@ type RunnerPool struct {
 	ApplicationID  int64          `json:"application_id"`
 	Ref            string         `json:"ref" example:"shop/production/team-ci/runner"`
 	Service        string         `json:"service" example:"runner"`
-	Forge          string         `json:"forge" doc:"Where its runners are registered: GitHub, GitLab." example:"GitHub"`
+	Forge          string         `json:"forge" doc:"Where its runners are registered: GitHub, GitLab, Bitbucket." example:"GitHub"`
 	Host           string         `json:"host" example:"github.com"`
 	Scope          string         `json:"scope" doc:"The organization, repository, group or project whose jobs it serves." example:"acme"`
 	RunnerGroup    int64          `json:"runner_group,omitempty" doc:"Named in the spec, or the default one that was discovered; absent: a repository has none."`

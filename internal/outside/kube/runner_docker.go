@@ -2,6 +2,8 @@ package kube
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"slipway.dev/slipway/internal/slipway"
 )
 
 // dockerAddress is where the runner reaches the pod's own Docker daemon. The containers of
@@ -45,8 +47,13 @@ exec dockerd --host=unix:///var/run/docker.sock --host=` + dockerAddress + ` --t
 // any other runtime the pod is not made.
 func (p RunnerPod) docker(b budget) corev1.Container {
 	args := []string{"/bin/sh", "-c", dockerScript, "dockerd"}
-	if p.Mirror {
+	// Bitbucket's steps have Atlassian's images, which are not of Docker Hub.
+	if p.Mirror && p.Spec.Scope.Forge != slipway.Bitbucket {
 		args = append(args, "--registry-mirror="+mirrorURL)
+	}
+	mounts := append(jobMounts(), corev1.VolumeMount{Name: workspaceVolume, MountPath: "/var/lib/docker", SubPath: "docker"})
+	if p.Spec.Scope.Forge == slipway.Bitbucket {
+		mounts = append(mounts, corev1.VolumeMount{Name: workspaceVolume, MountPath: stepsFolder, SubPath: "steps"})
 	}
 	return corev1.Container{
 		Name: dockerContainer, Image: p.Images.Docker, ImagePullPolicy: corev1.PullIfNotPresent,
@@ -60,7 +67,6 @@ func (p RunnerPod) docker(b budget) corev1.Container {
 		SecurityContext:          &corev1.SecurityContext{RunAsUser: new(int64(0)), Privileged: new(true)},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		Resources:                b.docker,
-		VolumeMounts: append(jobMounts(),
-			corev1.VolumeMount{Name: workspaceVolume, MountPath: "/var/lib/docker", SubPath: "docker"}),
+		VolumeMounts:             mounts,
 	}
 }

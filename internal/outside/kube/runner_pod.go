@@ -24,6 +24,9 @@ type RunnerImages struct {
 	// GitLabJob is what a GitLab job runs in that names no image, and GitLabHelper what
 	// fetches its sources; empty: the runner program's own.
 	GitLabJob, GitLabHelper string
+	// Bitbucket has Atlassian's runner program in /opt/atlassian/pipelines/runner, and sh,
+	// sed and printf.
+	Bitbucket string
 	// Docker has dockerd, the docker client, sh, ip and iptables-legacy.
 	Docker string
 }
@@ -36,8 +39,8 @@ type RunnerPod struct {
 	Name        string // of the pod, the Secret and the runner: unguessable, and never used again
 	Spec        slipway.PoolSpec
 	Images      RunnerImages
-	// JIT is the runner's configuration: GitHub's for one job, or a GitLab runner's token. It
-	// goes into the Secret and nowhere else.
+	// JIT is the runner's configuration: GitHub's for one job, a GitLab runner's token, or
+	// a Bitbucket runner's OAuth client. It goes into the Secret and nowhere else.
 	JIT string
 	// Mirror has the Docker daemon ask the installation's mirror of Docker Hub first.
 	Mirror bool
@@ -121,7 +124,7 @@ func buildRunnerPod(p RunnerPod, overhead corev1.ResourceList) (*corev1.Pod, err
 			Volumes:        []corev1.Volume{emptyVolume(workspaceVolume, int64(p.Spec.WorkspaceGiB)*slipway.GiB)},
 		},
 	}
-	if p.Spec.Scope.Forge == slipway.GitLab {
+	if p.Spec.Scope.Forge != slipway.GitHub {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, emptyVolume(ownVolume, ownVolumeSize))
 	}
 	if p.Spec.NodeName != "" {
@@ -153,6 +156,11 @@ func (p RunnerPod) check() error {
 	case p.Spec.Scope.Forge == slipway.GitLab && p.Images.GitLab == "":
 		return slipway.Errorf(slipway.Invalid, "no image of the GitLab runner is set").
 			WithHint("set runners.gitlab_image in slipway.toml, with its digest")
+	case p.Spec.Scope.Forge == slipway.Bitbucket && p.Images.Bitbucket == "":
+		return slipway.Errorf(slipway.Invalid, "no image of the Bitbucket runner is set").
+			WithHint("set runners.bitbucket_image in slipway.toml, with its digest")
+	case p.Spec.Scope.Forge == slipway.Bitbucket && p.JIT != "" && !flat(p.JIT):
+		return refuse("its configuration is not of the form that its program is started with")
 	case p.Images.Runner == "" && p.Spec.Scope.Forge == slipway.GitHub || p.Images.Docker == "":
 		return slipway.Errorf(slipway.Invalid, "no image of the runner or of its Docker daemon is set").
 			WithHint("set runners.image and runners.docker_image in slipway.toml, each with its digest")
@@ -179,16 +187,22 @@ func (p RunnerPod) labels(installation string) map[string]string {
 
 // runner is the container of the forge's program.
 func (p RunnerPod) runner(b budget) corev1.Container {
-	if p.Spec.Scope.Forge == slipway.GitLab {
+	switch p.Spec.Scope.Forge {
+	case slipway.GitLab:
 		return p.gitlabRunner(b)
+	case slipway.Bitbucket:
+		return p.bitbucketRunner(b)
 	}
 	return p.githubRunner(b)
 }
 
 // image is the image of the runner.
 func (p RunnerPod) image() string {
-	if p.Spec.Scope.Forge == slipway.GitLab {
+	switch p.Spec.Scope.Forge {
+	case slipway.GitLab:
 		return p.Images.GitLab
+	case slipway.Bitbucket:
+		return p.Images.Bitbucket
 	}
 	return p.Images.Runner
 }
@@ -237,6 +251,15 @@ func (p RunnerPod) prepare(b budget) corev1.Container {
 		script += "cp -a " + runnerHome + "/. /workspace/home/\n"
 	}
 	script += "chown 1001:1001 /workspace/home\n"
+	mounts := []corev1.VolumeMount{
+		{Name: workspaceVolume, MountPath: "/workspace/home", SubPath: "home"},
+		{Name: workspaceVolume, MountPath: "/workspace/tmp", SubPath: "tmp"},
+	}
+	if p.Spec.Scope.Forge == slipway.Bitbucket {
+		// Made by Kubernetes, a folder that is mounted alone would keep Docker's rights off.
+		mounts = append(mounts, corev1.VolumeMount{Name: workspaceVolume, MountPath: "/workspace/docker", SubPath: "docker"})
+		script += "mkdir -p /workspace/docker/containers\nchmod 710 /workspace/docker /workspace/docker/containers\n"
+	}
 	return corev1.Container{
 		Name: prepareContainer, Image: p.image(), ImagePullPolicy: corev1.PullIfNotPresent,
 		Command: []string{"/bin/sh", "-c", script}, WorkingDir: "/",
@@ -246,15 +269,13 @@ func (p RunnerPod) prepare(b budget) corev1.Container {
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		Resources:                b.docker, // it has ended before Docker begins
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: workspaceVolume, MountPath: "/workspace/home", SubPath: "home"},
-			{Name: workspaceVolume, MountPath: "/workspace/tmp", SubPath: "tmp"},
-		},
+		VolumeMounts:             mounts,
 	}
 }
 
 // jobMounts are the parts of the workspace that jobs write, in Docker and, on GitHub, beside
-// the runner. A container with a credential for more than one job must have none of them.
+// the runner. A container with a credential for more than one job must have none of
+// them; see bitbucketRunner for the one that cannot do without.
 func jobMounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{
 		{Name: workspaceVolume, MountPath: runnerHome, SubPath: "home"},

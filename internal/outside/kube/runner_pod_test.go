@@ -3,6 +3,10 @@ package kube
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +30,7 @@ func runnerPod(change func(*RunnerPod)) RunnerPod {
 		Images: RunnerImages{
 			Runner: "registry.example.com/runner:1@sha256:aa", Docker: "registry.example.com/docker:1@sha256:bb",
 			GitLab: "registry.example.com/gitlab-runner:1@sha256:cc", GitLabJob: "registry.example.com/alpine:3@sha256:dd",
+			Bitbucket: "registry.example.com/bitbucket-pipelines-runner:3@sha256:ee",
 		},
 		Spec: slipway.PoolSpec{
 			Architecture: slipway.AMD64, Timeout: time.Hour, WorkspaceGiB: 8,
@@ -62,10 +67,10 @@ func containersOf(p *corev1.Pod) map[string]corev1.Container {
 // the cluster's token, not the node's files, network or processes.
 func TestRunnerPodHoldsNothingOfValue(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []slipway.ForgeKind{slipway.GitHub, slipway.GitLab} {
+	for _, kind := range []slipway.ForgeKind{slipway.GitHub, slipway.GitLab, slipway.Bitbucket} {
 		t.Run(kind.Name(), func(t *testing.T) {
 			t.Parallel()
-			holdsNothingOfValue(t, built(t, func(p *RunnerPod) { p.Spec.Scope.Forge = kind }))
+			holdsNothingOfValue(t, built(t, func(p *RunnerPod) { p.Spec.Scope.Forge, p.JIT = kind, testConfig(kind) }))
 		})
 	}
 }
@@ -119,7 +124,9 @@ func holdsNothingOfValue(t *testing.T, p *corev1.Pod) {
 }
 
 // The rule of every forge: a container with a credential for more than one job shares no
-// volume with any other, and what its program trusts is not where jobs write.
+// volume with any other, and what its program trusts is not where jobs write. Bitbucket's
+// program cannot work so: it binds folders of its own into a step's containers, and reads
+// their logs from Docker's files. What it shares is those two, and is told in the docs.
 func TestAReusableCredentialIsWhereNoJobWrites(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -128,10 +135,15 @@ func TestAReusableCredentialIsWhereNoJobWrites(t *testing.T) {
 	}{
 		{slipway.GitHub, false}, // for one job: the very one that could read it
 		{slipway.GitLab, true},
+		{slipway.Bitbucket, true},
 	} {
 		t.Run(tc.forge.Name(), func(t *testing.T) {
 			t.Parallel()
-			pod := built(t, func(p *RunnerPod) { p.Spec.Scope.Forge = tc.forge })
+			pod := built(t, func(p *RunnerPod) { p.Spec.Scope.Forge, p.JIT = tc.forge, testConfig(tc.forge) })
+			allowed := map[string]bool{} // paths of the container that jobs may write to, under any name
+			if tc.forge == slipway.Bitbucket {
+				allowed = map[string]bool{stepsFolder: false, "/var/lib/docker/containers": true} // whether it is only read
+			}
 			holders := map[string]corev1.Container{}
 			for name, c := range containersOf(pod) {
 				for _, e := range c.Env {
@@ -146,12 +158,24 @@ func TestAReusableCredentialIsWhereNoJobWrites(t *testing.T) {
 			if !tc.reusable {
 				return
 			}
+			defer func() {
+				if len(allowed) > 0 {
+					t.Errorf("it does without %v: take the exception away", allowed)
+				}
+			}()
 			for name, c := range holders {
 				if privileged := c.SecurityContext.Privileged; privileged != nil && *privileged || *c.SecurityContext.AllowPrivilegeEscalation {
 					t.Errorf("%s may become more than its user", name)
 				}
 				own := map[string]string{}
 				for _, m := range c.VolumeMounts {
+					if readOnly, may := allowed[m.MountPath]; may {
+						if m.ReadOnly != readOnly {
+							t.Errorf("%s may write to %s: %t", name, m.MountPath, !m.ReadOnly)
+						}
+						delete(allowed, m.MountPath)
+						continue
+					}
 					own[m.MountPath] = m.Name
 					if m.MountPropagation != nil {
 						t.Errorf("%s sees what others mount in %s", name, m.MountPath)
@@ -361,7 +385,8 @@ func TestPodIsItsBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := runnerPod(nil)
-		p.Spec.Scope.Forge = rapid.SampledFrom([]slipway.ForgeKind{slipway.GitHub, slipway.GitLab}).Draw(t, "forge")
+		p.Spec.Scope.Forge = rapid.SampledFrom([]slipway.ForgeKind{slipway.GitHub, slipway.GitLab, slipway.Bitbucket}).Draw(t, "forge")
+		p.JIT = testConfig(p.Spec.Scope.Forge)
 		r := &p.Spec.Resources
 		r.CPURequest = rapid.Int64Range(200, 8000).Draw(t, "cpu")
 		r.CPULimit = r.CPURequest + rapid.Int64Range(0, 4000).Draw(t, "more cpu")
@@ -431,6 +456,8 @@ func TestRunnerPodRefusals(t *testing.T) {
 	}{
 		{"no image", func(p *RunnerPod) { p.Images.Docker = "" }, "no image of the runner or of its Docker daemon is set"},
 		{"no image of GitLab's", func(p *RunnerPod) { p.Spec.Scope.Forge, p.Images.GitLab = slipway.GitLab, "" }, "no image of the GitLab runner is set"},
+		{"no image of Bitbucket's", func(p *RunnerPod) { p.Spec.Scope.Forge, p.Images.Bitbucket = slipway.Bitbucket, "" }, "no image of the Bitbucket runner is set"},
+		{"a configuration that Bitbucket's is not", func(p *RunnerPod) { p.Spec.Scope.Forge = slipway.Bitbucket }, "is not of the form"},
 		{"no configuration", func(p *RunnerPod) { p.JIT = "" }, "has no configuration"},
 		{"no slot", func(p *RunnerPod) { p.Slot = 0 }, "no name, pool, slot"},
 		{"an architecture that runners have not", func(p *RunnerPod) { p.Spec.Architecture = "riscv64" }, `"riscv64" is not an architecture`},
@@ -451,5 +478,81 @@ func TestRunnerPodRefusals(t *testing.T) {
 	_, err := buildRunnerPod(runnerPod(nil), corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")})
 	if !slipway.Is(err, slipway.Conflict) || !strings.Contains(err.Error(), "adds 0 CPU and 2Gi memory to each pod, more than the 100m and 512Mi") {
 		t.Errorf("a RuntimeClass that takes more than the budget has for it: %v", err)
+	}
+}
+
+// testConfig is a configuration of a forge's runner.
+func testConfig(f slipway.ForgeKind) string {
+	if f == slipway.Bitbucket {
+		return `{"account_uuid":"{a-1}","runner_uuid":"{r-1}","oauth_client_id":"id","oauth_client_secret":"` + testJIT + `"}`
+	}
+	return testJIT
+}
+
+// Bitbucket's program has its step in containers of the pod's own Docker daemon, which find
+// its folders under the same paths.
+func TestABitbucketRunnerSharesTheFoldersOfItsSteps(t *testing.T) {
+	t.Parallel()
+	p := built(t, func(p *RunnerPod) {
+		p.Spec.Scope.Forge, p.JIT, p.Mirror = slipway.Bitbucket, testConfig(slipway.Bitbucket), true
+	})
+	r, d := containersOf(p)[runnerContainer], containersOf(p)[dockerContainer]
+	told := map[string]string{}
+	for _, e := range r.Env {
+		told[e.Name] = e.Value
+	}
+	if told["WORKING_DIRECTORY"] != stepsFolder || told["DOCKER_URI"] != dockerAddress || told["RUNTIME_PREREQUISITES_ENABLED"] != "true" || told["JAVA_TOOL_OPTIONS"] != "-XX:-UsePerfData" {
+		t.Errorf("it is told %v", told)
+	}
+	if *r.SecurityContext.RunAsUser != 0 || !slices.Equal(r.SecurityContext.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(r.SecurityContext.Capabilities.Add) > 0 {
+		t.Errorf("it is %+v", r.SecurityContext)
+	}
+	at := func(c corev1.Container, path string) string {
+		for _, m := range c.VolumeMounts {
+			if m.MountPath == path {
+				return m.Name + "/" + m.SubPath
+			}
+		}
+		return ""
+	}
+	if got := at(r, stepsFolder); got == "" || got != at(d, stepsFolder) {
+		t.Errorf("the folder of its steps is %q, and Docker's %q", got, at(d, stepsFolder))
+	}
+	if got := at(r, "/var/lib/docker/containers"); got == "" || got != at(d, "/var/lib/docker")+"/containers" {
+		t.Errorf("the logs are %q, and Docker's files %q", got, at(d, "/var/lib/docker"))
+	}
+	if strings.Contains(strings.Join(d.Command, " "), "registry-mirror") {
+		t.Error("its Docker asks the mirror of Docker Hub")
+	}
+	if prepare := strings.Join(containersOf(p)[prepareContainer].Command, " "); !strings.Contains(prepare, "mkdir -p /workspace/docker/containers") {
+		t.Errorf("its workspace is prepared by %q", prepare)
+	}
+}
+
+// World: a real shell, and a stand-in for the program's start script.
+func TestBitbucketsScriptTellsTheProgramWhatItWasRegisteredWith(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ config, want string }{
+		{
+			`{"account_uuid":"{a-1}","repository_uuid":"{b-2}","runner_uuid":"{c-3}","oauth_client_id":"id_4","oauth_client_secret":"s-5+/="}`,
+			"{a-1}|{b-2}|{c-3}|id_4|s-5+/=|unset",
+		},
+		{
+			`{"account_uuid":"{a-1}","runner_uuid":"{c-3}","oauth_client_id":"id_4","oauth_client_secret":"s"}`,
+			"{a-1}|unset|{c-3}|id_4|s|unset",
+		},
+	} {
+		dir := t.TempDir()
+		program := "#!/bin/sh\necho \"$ACCOUNT_UUID|${REPOSITORY_UUID-unset}|$RUNNER_UUID|$OAUTH_CLIENT_ID|$OAUTH_CLIENT_SECRET|${RUNNER_CONFIG-unset}\"\n"
+		if err := os.WriteFile(filepath.Join(dir, "entrypoint.sh"), []byte(program), 0o700); err != nil { //nolint:gosec // it is to be run
+			t.Fatal(err)
+		}
+		script := strings.Replace(bitbucketScript, "/opt/atlassian/pipelines/runner", dir, 1)
+		c := exec.CommandContext(t.Context(), "/bin/sh", "-c", script)
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "RUNNER_CONFIG=" + tc.config}
+		out, err := c.CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != tc.want {
+			t.Errorf("it told %q, %v; want %q", got, err, tc.want)
+		}
 	}
 }

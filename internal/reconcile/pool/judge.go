@@ -16,7 +16,7 @@ type Sighting struct {
 	Runner    *forge.Runner
 	RunnerOut bool // the registration was not listed, time and again
 	RunnerOff bool // the registration was listed as offline, time and again
-	Jobless   bool // the registration was listed as online without a job, time and again
+	Jobless   bool // the registration was listed as online without a job, time and again; or once, where that ends its runner
 	Job       *slipway.Job
 }
 
@@ -83,7 +83,7 @@ func judgeRunner(s slipway.Slot, see Sighting, now time.Time) slipway.Slot {
 	if online && s.OnlineAt.IsZero() {
 		s.OnlineAt = earlier(s.BusyAt, now)
 	}
-	if !s.Scope.Forge.TellsJobs() && see.Pod != nil && see.Pod.Over && !see.Pod.Fault && s.BusyAt.IsZero() {
+	if !s.Scope.Forge.TellsJobs() && s.Scope.Forge.EndsByItself() && see.Pod != nil && see.Pod.Over && !see.Pod.Fault && s.BusyAt.IsZero() {
 		s.BusyAt = now // its program ends by itself after a job only
 	}
 	switch {
@@ -91,11 +91,19 @@ func judgeRunner(s slipway.Slot, see Sighting, now time.Time) slipway.Slot {
 		return ended(s, "its job has ended", now)
 	case over:
 		return ended(s, overWords(s, see), now)
+	case !s.Scope.Forge.EndsByItself() && see.Runner != nil && see.Runner.Busy && s.State != slipway.SlotBusy:
+		// Asked to end, it is kept from another step, and is busy after all until this one ends.
+		if s.BusyAt.IsZero() {
+			s.BusyAt = now
+		}
+		return drain(s, "it takes one step, and no other")
 	case see.Job != nil && s.State != slipway.SlotBusy, see.Runner != nil && see.Runner.Busy && s.State != slipway.SlotBusy:
 		s.State = slipway.SlotBusy
 		if s.BusyAt.IsZero() {
 			s.BusyAt = now
 		}
+	case s.State == slipway.SlotBusy && see.Jobless && !s.Scope.Forge.EndsByItself():
+		return drain(s, "its step has ended")
 	case s.State == slipway.SlotBusy && see.Jobless && s.Job == 0 && see.Pod != nil && see.Pod.Running:
 		s.State, s.BusyAt = slipway.SlotIdle, time.Time{}
 	case s.State == slipway.SlotStarting && online:

@@ -118,9 +118,20 @@ func (w *run) sighting(in rows, seen world, s slipway.Slot) Sighting {
 	if !s.RegisteredAt.IsZero() && l.At.After(s.RegisteredAt) {
 		out.RunnerOut = w.r.since(absence{in.pool.ID, noRegistration, s.Runner}, out.Runner == nil, l.At) >= goneAfter
 	}
-	free := out.Runner != nil && out.Runner.Online && !out.Runner.Busy && s.State == slipway.SlotBusy && out.Job == nil && s.Scope.Forge.TellsJobs()
-	out.Jobless = w.r.since(absence{in.pool.ID, jobless, s.Runner}, free, l.At) >= joblessAfter
+	out.Jobless = w.jobless(in, s, out, l.At)
 	off := out.Runner != nil && !out.Runner.Online && !out.Runner.Busy && s.State == slipway.SlotIdle
 	out.RunnerOff = w.r.since(absence{in.pool.ID, silent, s.Runner}, off, l.At) >= silentAfter
 	return out
+}
+
+// jobless reports whether the forge's lists show a busy runner without a job for so long that
+// it is believed. Where a runner takes one job after another that ends it, and the forge is
+// asked once more before: so one look is enough, unless the runner is out of touch.
+func (w *run) jobless(in rows, s slipway.Slot, see Sighting, at time.Time) bool {
+	free := see.Runner != nil && !see.Runner.Busy && s.State == slipway.SlotBusy && see.Job == nil
+	here := free && see.Runner.Online
+	if s.Scope.Forge.EndsByItself() {
+		return w.r.since(absence{in.pool.ID, jobless, s.Runner}, here && s.Scope.Forge.TellsJobs(), at) >= joblessAfter
+	}
+	return w.r.since(absence{in.pool.ID, jobless, s.Runner}, free && !here, at) >= silentAfter || here
 }

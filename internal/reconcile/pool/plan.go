@@ -239,7 +239,11 @@ func (s Snapshot) state(n Next, busy, free, leaving, missing, unbegun int) (slip
 		return slipway.PoolSleeping, ""
 	}
 	if f := s.Pool.Spec.Scope.Forge; !f.TellsJobs() {
-		return slipway.PoolReady, f.Name() + " hands out jobs itself, and does not tell of those that wait"
+		why := f.Name() + " hands out jobs itself, and does not tell of those that wait"
+		if !f.EndsByItself() {
+			why += "; short ones that follow each other may share a runner"
+		}
+		return slipway.PoolReady, why
 	}
 	return slipway.PoolReady, ""
 }
