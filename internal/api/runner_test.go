@@ -60,7 +60,7 @@ func (w *world) runners() (p slipway.RunnerPool) {
 			return err
 		}
 		if err := tx.SetPoolStatus(ctx, slipway.PoolStatus{
-			PoolID: p.ID, State: slipway.PoolFull, Why: "1 job waits", Demand: 1, CheckedAt: tx.Now, Group: 7, ListedAt: tx.Now, Ledger: slipway.Ledger{CheckedAt: tx.Now},
+			PoolID: p.ID, State: slipway.PoolFull, Why: "1 job waits", Demand: 1, CheckedAt: tx.Now, Generation: p.Generation, Group: 7, ListedAt: tx.Now, Ledger: slipway.Ledger{CheckedAt: tx.Now},
 		}); err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func makePool(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	err = tx.SetPoolStatus(ctx, slipway.PoolStatus{PoolID: p.ID, State: slipway.PoolFull, Why: "1 job waits", Demand: 1, CheckedAt: tx.Now, Ledger: slipway.Ledger{CheckedAt: tx.Now}})
+	err = tx.SetPoolStatus(ctx, slipway.PoolStatus{PoolID: p.ID, State: slipway.PoolFull, Why: "1 job waits", Demand: 1, CheckedAt: tx.Now, Generation: p.Generation, Ledger: slipway.Ledger{CheckedAt: tx.Now}})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func endPool(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	return tx.SetPoolStatus(ctx, slipway.PoolStatus{
-		PoolID: slot.PoolID, State: slipway.PoolHeld, Demand: 1, CheckedAt: tx.Now, Failures: 2, HoldUntil: tx.Now.Add(time.Hour), HoldWhy: "GitHub refused the secret github-token",
+		PoolID: slot.PoolID, State: slipway.PoolHeld, Demand: 1, CheckedAt: tx.Now, Generation: slot.Generation, Failures: 2, HoldUntil: tx.Now.Add(time.Hour), HoldWhy: "GitHub refused the secret github-token",
 		Ledger: slipway.Ledger{CheckedAt: tx.Now, Pods: []string{"slipway-1-stray"}},
 	})
 }

@@ -61,7 +61,7 @@ func (w *world) runners(name string, pools, slots int) (a slipway.Application) {
 				return err
 			}
 			if err := tx.SetPoolStatus(ctx, slipway.PoolStatus{
-				PoolID: p.ID, State: slipway.PoolFull, Why: "jobs wait; all runners are taken", Demand: 1, CheckedAt: tx.Now, ListedAt: tx.Now, Ledger: slipway.Ledger{CheckedAt: tx.Now},
+				PoolID: p.ID, State: slipway.PoolFull, Why: "jobs wait; all runners are taken", Demand: 1, CheckedAt: tx.Now, Generation: p.Generation, ListedAt: tx.Now, Ledger: slipway.Ledger{CheckedAt: tx.Now},
 			}); err != nil {
 				return err
 			}

@@ -36,7 +36,7 @@ func (w *world) runners(project, environment, name string, change ...func(*slipw
 		if p, err = tx.PutRunnerPool(ctx, slipway.RunnerPool{ApplicationID: a.ID, Service: "runner", Spec: spec}, false); err != nil {
 			return err
 		}
-		return tx.SetPoolStatus(ctx, slipway.PoolStatus{PoolID: p.ID, State: slipway.PoolReady, CheckedAt: tx.Now})
+		return tx.SetPoolStatus(ctx, slipway.PoolStatus{PoolID: p.ID, State: slipway.PoolReady, CheckedAt: tx.Now, Generation: p.Generation})
 	})
 	return p
 }
