@@ -23,6 +23,9 @@ var kept = []struct {
 		{Do: Scale}, {Do: WorkAll, N: 1},
 	}},
 	{"a pool keeps runners by its schedule, under a ceiling", []Step{{Do: Create, N: 5}, {Do: Ceiling}}},
+	{"what other pools keep is the whole ceiling, and a pool's jobs wait with the reason", []Step{
+		{Do: Ceiling}, {Do: Create, N: 19697}, {Do: Create}, {Do: Create, N: 50563}, {Do: Matrix, N: 3}, {Do: Minimum, N: 65212}, {Do: Minimum, N: 5}, {Do: Create, N: 48353},
+	}},
 	{"a job that was queued before its pool was asked for", []Step{{Do: Queue}, {Do: TakeAll}, {Do: Create}}},
 }
 
