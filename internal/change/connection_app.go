@@ -126,7 +126,7 @@ func (s *Service) BeginApp(ctx context.Context, c slipway.Caller, in BeginAppInp
 			return err
 		}
 		return record(ctx, tx, c, deed{"connection.begin-app", "connection", out.ID, out.Name, nil,
-			facts{"organization": in.Organization, "secret": a.Project + "/" + a.Environment + "/" + a.Secret}})
+			facts{"organization": in.Organization, "secret": slipway.EnvironmentRef(a.Project, a.Environment) + "/" + a.Secret}})
 	})
 	return out, err
 }
@@ -511,5 +511,5 @@ func (s *Service) keepCredential(ctx context.Context, tx *store.Tx, c slipway.Ca
 	if err := s.wakePoolsWith(ctx, tx, a.EnvironmentID, name); err != nil {
 		return out, err
 	}
-	return out, record(ctx, tx, c, deed{"secret.set", "secret", out.ID, a.Project + "/" + a.Environment + "/" + name, nil, facts{"version": out.Version}})
+	return out, record(ctx, tx, c, deed{"secret.set", "secret", out.ID, slipway.EnvironmentRef(a.Project, a.Environment) + "/" + name, nil, facts{"version": out.Version}})
 }

@@ -108,6 +108,16 @@ type Runner struct {
 	Version string // of its program; empty: it was not told
 }
 
+// Named is the runner of exactly this name in a forge's whole list, or NotFound.
+func Named(all []Runner, name, forge string) (Runner, error) {
+	for _, r := range all {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return Runner{}, Fail(NotFound, forge+" has no runner of the name "+name, "", nil)
+}
+
 // Repository names a repository.
 type Repository struct{ Owner, Name string }
 

@@ -1,8 +1,6 @@
 package bitbucket
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"regexp"
 	"strings"
@@ -30,8 +28,7 @@ func (s *Clients) For(baseURL, credential string) (*Client, error) {
 	if _, err := parseCredential(credential); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(strings.ToLower(baseURL) + "\n" + strings.TrimSpace(credential)))
-	return s.kept.Get(hex.EncodeToString(sum[:16]), func() (*Client, error) {
+	return s.kept.Get(rest.Key(baseURL, strings.TrimSpace(credential)), func() (*Client, error) {
 		return New(Options{BaseURL: baseURL, Credential: credential, Budget: s.Budget, Transport: s.Transport, UserAgent: s.UserAgent, Settle: s.Settle})
 	})
 }

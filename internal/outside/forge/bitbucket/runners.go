@@ -3,14 +3,12 @@ package bitbucket
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/forge/rest"
@@ -264,12 +262,7 @@ func (c *Client) RunnerNamed(ctx context.Context, s slipway.ForgeScope, name str
 	if err != nil {
 		return forge.Runner{}, err
 	}
-	for _, r := range all {
-		if r.Name == name {
-			return r, nil
-		}
-	}
-	return forge.Runner{}, forge.Fail(forge.NotFound, "Bitbucket has no runner of the name "+name, "", nil)
+	return forge.Named(all, name, "Bitbucket")
 }
 
 // manage sends a request about one runner. Bitbucket says 404 also of what the credential
@@ -330,8 +323,8 @@ func (c *Client) Unregister(ctx context.Context, s slipway.ForgeScope, id int64)
 	}
 	for look := range 2 {
 		if look > 0 {
-			if err := sleep(ctx, c.settle); err != nil {
-				return err
+			if err := rest.Sleep(ctx, c.settle); err != nil {
+				return fmt.Errorf("remove a runner: %w", err)
 			}
 		}
 		var r runner
@@ -359,15 +352,4 @@ func (c *Client) Discard(ctx context.Context, s slipway.ForgeScope, id int64) er
 		delete(c.uuids, id)
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(errors.New("remove a runner"), ctx.Err())
-	}
 }

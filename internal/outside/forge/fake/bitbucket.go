@@ -10,25 +10,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 )
 
 // Bitbucket is what runners of a Bitbucket Cloud are, as far as Atlassian's autoscaler uses
 // it: registrations, steps that ask for labels, and programs that ask for one step after
 // another. It is safe for many goroutines.
 type Bitbucket struct {
-	mu       sync.Mutex
+	door
 	places   map[string]string // UUIDs of workspaces and repositories, by acme and acme/shop
 	runners  map[string]*bitbucketRunner
 	steps    []*bitbucketStep
 	ids      int64
-	sign     string // the Authorization that is taken
-	faults   map[string]int
-	lose     string
-	sent     []string
-	throttle time.Duration
-	before   func(*http.Request)
 	stubborn bool // answers to a change of state, and changes none
 }
 
@@ -48,7 +40,22 @@ type bitbucketStep struct {
 
 // NewBitbucket returns an empty one that takes one Authorization.
 func NewBitbucket(sign string) *Bitbucket {
-	return &Bitbucket{places: map[string]string{}, runners: map[string]*bitbucketRunner{}, sign: sign, faults: map[string]int{}}
+	return &Bitbucket{
+		door:   door{sign: sign, refusal: bitbucketRefusal, faults: map[string]int{}},
+		places: map[string]string{}, runners: map[string]*bitbucketRunner{},
+	}
+}
+
+func bitbucketRefusal(status int) any {
+	text := "Your credentials lack one or more required privilege scopes."
+	switch status {
+	case http.StatusUnauthorized:
+		text = "Token is invalid, expired, or not supported for this endpoint."
+	case http.StatusTooManyRequests:
+		text = "Rate limit for this resource has been exceeded"
+	}
+	_, answer := bitbucketError(status, text)
+	return answer
 }
 
 func newUUID() string {
@@ -62,34 +69,6 @@ func (b *Bitbucket) Add(place string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.places[place] = newUUID()
-}
-
-// RefuseOf answers requests of a method, or of any, with a status; 0: no more.
-func (b *Bitbucket) RefuseOf(method string, status int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.faults[method] = status
-}
-
-// Throttle asks every request to wait.
-func (b *Bitbucket) Throttle(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.throttle = d
-}
-
-// Lose carries out the next request of a method and cuts its answer off.
-func (b *Bitbucket) Lose(method string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lose = method
-}
-
-// Before is called for each request, before it is looked at.
-func (b *Bitbucket) Before(f func(*http.Request)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.before = f
 }
 
 // Sicken has a runner unhealthy whenever it is without a step.
@@ -108,13 +87,6 @@ func (b *Bitbucket) Stubborn() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stubborn = true
-}
-
-// Sent lists the requests.
-func (b *Bitbucket) Sent() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.sent)
 }
 
 // Names lists the registrations.
@@ -257,38 +229,6 @@ func (b *Bitbucket) Handler() http.Handler {
 		}
 	}
 	return m
-}
-
-func (b *Bitbucket) serve(w http.ResponseWriter, r *http.Request, f func(*http.Request) (int, any)) {
-	b.mu.Lock()
-	before := b.before
-	b.mu.Unlock()
-	if before != nil {
-		before(r)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sent = append(b.sent, r.Method+" "+r.URL.EscapedPath())
-	code, answer := bitbucketError(http.StatusUnauthorized, "Token is invalid, expired, or not supported for this endpoint.")
-	status := max(b.faults[""], b.faults[r.Method])
-	switch {
-	case b.throttle > 0:
-		w.Header().Set("Retry-After", strconv.Itoa(int(b.throttle/time.Second)))
-		code, answer = bitbucketError(http.StatusTooManyRequests, "Rate limit for this resource has been exceeded")
-	case status != 0:
-		code, answer = bitbucketError(status, "Your credentials lack one or more required privilege scopes.")
-	case r.Header.Get("Authorization") == b.sign:
-		code, answer = f(r)
-	}
-	if b.lose == r.Method {
-		b.lose = ""
-		panic(http.ErrAbortHandler)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	if answer != nil {
-		_ = json.NewEncoder(w).Encode(answer)
-	}
 }
 
 func bitbucketError(code int, text string) (int, any) {

@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -11,25 +10,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 )
 
 // GitLab is what runners of a GitLab are: registrations behind its REST API, jobs that ask
 // for tags, and programs that ask for jobs. It is safe for many goroutines.
 type GitLab struct {
-	mu       sync.Mutex
-	ids      int64
-	places   map[string]int64 // groups and projects, as groups/acme
-	runners  map[int64]*gitlabRunner
-	jobs     []*gitlabJob
-	token    string
-	old      bool // tells of no runner whether it has a job
-	faults   map[string]int
-	lose     string // the method and path of a request whose answer is lost
-	sent     []string
-	throttle time.Duration
-	before   func(r *http.Request)
+	door
+	ids     int64
+	places  map[string]int64 // groups and projects, as groups/acme
+	runners map[int64]*gitlabRunner
+	jobs    []*gitlabJob
+	old     bool // tells of no runner whether it has a job
 }
 
 type gitlabRunner struct {
@@ -55,7 +46,22 @@ type gitlabJob struct {
 
 // NewGitLab returns an empty GitLab that takes one token.
 func NewGitLab(token string) *GitLab {
-	return &GitLab{ids: 100, places: map[string]int64{}, runners: map[int64]*gitlabRunner{}, token: token, faults: map[string]int{}}
+	return &GitLab{
+		door: door{base: "/api/v4", sign: "Bearer " + token, refusal: gitlabRefusal, faults: map[string]int{}},
+		ids:  100, places: map[string]int64{}, runners: map[int64]*gitlabRunner{},
+	}
+}
+
+func gitlabRefusal(status int) any {
+	switch status {
+	case http.StatusUnauthorized:
+		return map[string]string{"message": "401 Unauthorized"}
+	case http.StatusTooManyRequests:
+		return map[string]string{"message": "Too Many Requests"}
+	case http.StatusForbidden:
+		return map[string]string{"error": "insufficient_scope", "error_description": "The request requires higher privileges than provided by the access token.", "scope": "api"}
+	}
+	return map[string]string{"message": strconv.Itoa(status)}
 }
 
 // Add makes a group, as groups/acme, or a project, as projects/acme/shop.
@@ -66,49 +72,11 @@ func (g *GitLab) Add(place string) {
 	g.places[place] = g.ids
 }
 
-// Refuse answers every request with a status; 0: no more.
-func (g *GitLab) Refuse(status int) { g.RefuseOf("", status) }
-
-// RefuseOf answers requests of a method with a status; 0: no more.
-func (g *GitLab) RefuseOf(method string, status int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.faults[method] = status
-}
-
-// Throttle asks every request to wait.
-func (g *GitLab) Throttle(d time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.throttle = d
-}
-
-// Lose carries out the next request of a method and cuts its answer off.
-func (g *GitLab) Lose(method string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.lose = method
-}
-
-// Before is called for each request, before it is looked at.
-func (g *GitLab) Before(f func(*http.Request)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.before = f
-}
-
 // Old makes it one that tells of no runner whether it has a job.
 func (g *GitLab) Old() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.old = true
-}
-
-// Sent lists the requests, as POST /user/runners.
-func (g *GitLab) Sent() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.sent)
 }
 
 // Names lists the registrations.
@@ -226,44 +194,6 @@ func (g *GitLab) Handler() http.Handler {
 		m.HandleFunc(method+" /api/v4"+path, func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, f) })
 	}
 	return m
-}
-
-func (g *GitLab) serve(w http.ResponseWriter, r *http.Request, f func(*http.Request) (int, any)) {
-	g.mu.Lock()
-	before := g.before
-	g.mu.Unlock()
-	if before != nil {
-		before(r)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sent = append(g.sent, r.Method+" "+strings.TrimPrefix(r.URL.EscapedPath(), "/api/v4"))
-	code, answer := http.StatusUnauthorized, any(map[string]string{"message": "401 Unauthorized"})
-	status := cmp.Or(g.faults[""], g.faults[r.Method])
-	switch {
-	case g.throttle > 0:
-		w.Header().Set("Retry-After", strconv.Itoa(int(g.throttle/time.Second)))
-		code, answer = http.StatusTooManyRequests, map[string]string{"message": "Too Many Requests"}
-	case status == http.StatusForbidden:
-		code, answer = status, map[string]string{"error": "insufficient_scope", "error_description": "The request requires higher privileges than provided by the access token.", "scope": "api"}
-	case status != 0:
-		code, answer = status, map[string]string{"message": strconv.Itoa(status)}
-	case r.Header.Get("Authorization") == "Bearer "+g.token:
-		code, answer = f(r)
-	}
-	if g.lose == r.Method {
-		g.lose = ""
-		panic(http.ErrAbortHandler)
-	}
-	if page, ok := answer.(paged); ok {
-		maps.Copy(w.Header(), page.head)
-		answer = page.list
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	if answer != nil {
-		_ = json.NewEncoder(w).Encode(answer)
-	}
 }
 
 func message(code int, text string) (int, any) { return code, map[string]string{"message": text} }
@@ -390,11 +320,6 @@ func (g *GitLab) find(r *http.Request) (int, any) {
 	}
 	_, path, _ := strings.Cut(place, "/")
 	return http.StatusOK, map[string]any{"id": g.places[place], "name": path, "path": path, "full_path": path, "path_with_namespace": path}
-}
-
-type paged struct {
-	list []any
-	head http.Header
 }
 
 func (g *GitLab) list(r *http.Request) (int, any) {

@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -93,7 +92,7 @@ func apiURL(base string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, slipway.Errorf(slipway.Invalid, "GitHub's base URL is not of the form https://github.example.com")
 	}
-	if u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
+	if u.Scheme != "https" && !(u.Scheme == "http" && rest.Loopback(u.Hostname())) {
 		return nil, slipway.Errorf(slipway.Invalid, "GitHub's base URL %s://%s is without TLS", u.Scheme, u.Host).WithHint("use https://")
 	}
 	host := strings.ToLower(u.Host)
@@ -150,15 +149,10 @@ func (c *Client) Budget() *rest.Budget { return c.budget }
 
 // onlyTLS lets redirects go anywhere with TLS, but not out of it.
 func onlyTLS(r *http.Request, via []*http.Request) error {
-	if len(via) >= 5 || r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+	if len(via) >= 5 || r.URL.Scheme != "https" && !rest.Loopback(r.URL.Hostname()) {
 		return http.ErrUseLastResponse
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // bounded cuts answers that never end.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-github/v92/github"
 
 	"slipway.dev/slipway/internal/outside/forge"
+	"slipway.dev/slipway/internal/outside/forge/rest"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -69,7 +70,7 @@ func (c *Client) explain(r request, res *github.Response, err error) error {
 	}
 	var header http.Header
 	if answer != nil && answer.Response != nil {
-		code, words, header = answer.Response.StatusCode, cut(answer.Message), answer.Response.Header
+		code, words, header = answer.Response.StatusCode, rest.Short(answer.Message), answer.Response.Header
 	}
 	said := ""
 	if words != "" {
@@ -85,7 +86,7 @@ func (c *Client) explain(r request, res *github.Response, err error) error {
 	case code == http.StatusForbidden, code == http.StatusNotFound && r.absent == forge.Refused:
 		missing := r.permission
 		if asked := header.Get("X-Accepted-Github-Permissions"); asked != "" {
-			missing += " (" + cut(asked) + ")"
+			missing += " (" + rest.Short(asked) + ")"
 		}
 		return fail(forge.Refused, "it needs the "+missing+", and must be given access there", "GitHub does not let the credential %s%s", r.doing, said).Lacks(missing)
 	case code == http.StatusNotFound, code == http.StatusGone:
@@ -121,14 +122,4 @@ func said(err error, code int, words ...string) bool {
 		}
 	}
 	return false
-}
-
-// cut keeps a sentence of GitHub's short, and on one line.
-func cut(s string) string {
-	const limit = 200
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-github/v92/github"
 
 	"slipway.dev/slipway/internal/outside/forge"
+	"slipway.dev/slipway/internal/outside/forge/rest"
 	"slipway.dev/slipway/internal/slipway"
 )
 
@@ -189,7 +190,7 @@ func (c *Client) Log(ctx context.Context, repo forge.Repository, jobID, limit in
 	if err != nil {
 		return nil, c.absentIn(callCtx, repo, c.explain(what, res, err))
 	}
-	if at.Scheme != "https" && !loopback(at.Hostname()) {
+	if at.Scheme != "https" && !rest.Loopback(at.Hostname()) {
 		return nil, forge.Fail(forge.Invalid, "GitHub leads to a log without TLS", "", nil)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
@@ -275,5 +276,5 @@ func words(err error) string {
 	if i := strings.LastIndex(s, ": "); i >= 0 {
 		s = s[i+2:]
 	}
-	return cut(strings.TrimSuffix(s, " []"))
+	return rest.Short(strings.TrimSuffix(s, " []"))
 }

@@ -2,7 +2,6 @@ package gitlab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -206,12 +205,7 @@ func (c *Client) RunnerNamed(ctx context.Context, s slipway.ForgeScope, name str
 	if err != nil {
 		return forge.Runner{}, err
 	}
-	for _, r := range all {
-		if r.Name == name {
-			return r, nil
-		}
-	}
-	return forge.Runner{}, forge.Fail(forge.NotFound, "GitLab has no runner of the name "+name, "", nil)
+	return forge.Named(all, name, "GitLab")
 }
 
 // manage is a request about one runner. GitLab says 404 of one that is not there, and 403
@@ -232,9 +226,10 @@ func (c *Client) Unregister(ctx context.Context, s slipway.ForgeScope, id int64)
 	}
 	had, err := c.jobs(ctx, s, id)
 	if err == nil && !had {
-		if err = sleep(ctx, c.settle); err == nil {
-			_, err = c.jobs(ctx, s, id)
+		if err := rest.Sleep(ctx, c.settle); err != nil {
+			return fmt.Errorf("remove a runner: %w", err)
 		}
+		_, err = c.jobs(ctx, s, id)
 	}
 	if err != nil {
 		return err
@@ -270,15 +265,4 @@ func (c *Client) jobs(ctx context.Context, s slipway.ForgeScope, id int64) (had 
 		}
 	}
 	return len(list) > 0, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(errors.New("remove a runner"), ctx.Err())
-	}
 }

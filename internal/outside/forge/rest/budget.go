@@ -163,7 +163,7 @@ func (b *Budget) turn(r *http.Request) error {
 		giveBack()
 		return b.Throttled(wait)
 	}
-	if err := sleep(r.Context(), wait); err != nil {
+	if err := Sleep(r.Context(), wait); err != nil {
 		giveBack()
 		return err
 	}
@@ -177,7 +177,8 @@ func (b *Budget) Throttled(wait time.Duration) error {
 		"it goes on by itself; another credential has a limit of its own", nil).Wait(wait)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, unless its context ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}

@@ -198,10 +198,11 @@ func Words(body []byte) string {
 	for _, key := range []string{"message", "error", "error_description", "scope"} {
 		collect(answer[key])
 	}
-	return cut(strings.Join(parts, ": "))
+	return Short(strings.Join(parts, ": "))
 }
 
-func cut(s string) string {
+// Short keeps a sentence of a forge short, and on one line.
+func Short(s string) string {
 	const limit = 200
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= limit {
@@ -217,13 +218,14 @@ func Address(name, base string) (*url.URL, error) {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		return nil, slipway.Errorf(slipway.Invalid, "%s's base URL is not of the form https://git.example.com", name)
-	case u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
+	case u.Scheme != "https" && !(u.Scheme == "http" && Loopback(u.Hostname())):
 		return nil, slipway.Errorf(slipway.Invalid, "%s's base URL %s://%s is without TLS", name, u.Scheme, u.Host).WithHint("use https://")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}, nil
 }
 
-func loopback(host string) bool {
+// Loopback reports whether a host is this machine, to which a credential may go without TLS.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -1,6 +1,9 @@
 package rest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,6 +23,12 @@ type kept[C any] struct {
 // unusedFor is how long a client that nobody asked for is kept. A credential that was
 // replaced is never asked for again.
 const unusedFor = 24 * time.Hour
+
+// Key names a credential at a base URL without telling it.
+func Key(baseURL, credential string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(baseURL) + "\n" + credential))
+	return hex.EncodeToString(sum[:16])
+}
 
 // Get returns the client of a key, and makes it when there is none.
 func (s *Kept[C]) Get(key string, make func() (C, error)) (C, error) {
