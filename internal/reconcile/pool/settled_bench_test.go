@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/riverqueue/river/riverdriver"
 
 	"slipway.dev/slipway/internal/outside/forge"
 	"slipway.dev/slipway/internal/outside/forge/fake"
@@ -28,35 +31,41 @@ import (
 // and the memory of 1,000 slots. World: both databases; forge and cluster are fakes in this
 // process, whose own time counts with it; what Kubernetes's answers cost to read does not.
 func BenchmarkSettled(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) {
-		benchSettled(b, func(clock func() time.Time) (*store.Store, *task.Queue) {
+	type database interface {
+		River() riverdriver.Driver[*sql.Tx]
+		Close() error
+	}
+	for name, open := range map[string]func(clock func() time.Time) (*store.Store, database, error){
+		"sqlite": func(clock func() time.Time) (*store.Store, database, error) {
 			db, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "slipway.db"), sqlite.Options{Clock: clock})
 			if err != nil {
-				b.Fatal(err)
+				return nil, nil, err
 			}
-			b.Cleanup(func() { _ = db.Close() })
-			q, err := task.NewQueue(db.Store, db.River(), task.Options{Replica: slipway.Replica{ID: "bench"}, Log: slog.New(slog.DiscardHandler)})
+			return db.Store, db, nil
+		},
+		"postgres": func(clock func() time.Time) (*store.Store, database, error) {
+			db, err := postgres.Open(b.Context(), postgrestest.Prepared(b, func(string) error { return nil }), postgres.Options{Clock: clock})
 			if err != nil {
-				b.Fatal(err)
+				return nil, nil, err
 			}
-			return db.Store, q
+			return db.Store, db, nil
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			benchSettled(b, func(clock func() time.Time) (*store.Store, *task.Queue) {
+				st, db, err := open(clock)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() { _ = db.Close() })
+				q, err := task.NewQueue(st, db.River(), task.Options{Replica: slipway.Replica{ID: "bench"}, Log: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					b.Fatal(err)
+				}
+				return st, q
+			})
 		})
-	})
-	b.Run("postgres", func(b *testing.B) {
-		benchSettled(b, func(clock func() time.Time) (*store.Store, *task.Queue) {
-			dsn := postgrestest.Prepared(b, func(string) error { return nil })
-			db, err := postgres.Open(b.Context(), dsn, postgres.Options{Clock: clock})
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(func() { _ = db.Close() })
-			q, err := task.NewQueue(db.Store, db.River(), task.Options{Replica: slipway.Replica{ID: "bench"}, Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				b.Fatal(err)
-			}
-			return db.Store, q
-		})
-	})
+	}
 }
 
 func benchSettled(b *testing.B, open func(clock func() time.Time) (*store.Store, *task.Queue)) {
